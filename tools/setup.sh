@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Sees to it that this machine has what a make target needs:
+#
+#     tools/setup.sh [gcc] [chromium]
+#
+# Go is always asked for. What is missing is installed with apt-get, when this
+# is Debian or Ubuntu and we are root; else it is listed with the command that
+# installs it, and the script exits 1. It changes nothing when all is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+need_go() {
+    if ! command -v go >/dev/null; then
+        echo "Go is missing: version 1.26 or newer, from https://go.dev/dl/" >&2
+        exit 1
+    fi
+    # In this folder, so that a Go which fetches newer toolchains by itself
+    # may do so.
+    local version
+    version=$(go env GOVERSION 2>/dev/null || GOWORK=off GOTOOLCHAIN=local go env GOVERSION)
+    if ! [[ $version =~ ^go1\.([0-9]+) ]] || ((BASH_REMATCH[1] < 26)); then
+        echo "Go here is ${version#go}: version 1.26 or newer is needed, from https://go.dev/dl/" >&2
+        exit 1
+    fi
+}
+
+# have_* says whether a thing is there; package_* is what Debian calls it.
+have_gcc() { command -v gcc >/dev/null && echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1; }
+package_gcc() { echo "gcc libc6-dev"; }
+
+# The names under which the browser tests look for it.
+have_chromium() {
+    local name
+    for name in headless_shell headless-shell chromium chromium-browser google-chrome google-chrome-stable; do
+        command -v "$name" >/dev/null && return 0
+    done
+    return 1
+}
+package_chromium() { echo "chromium"; }
+
+missing() {
+    local thing
+    for thing in "$@"; do
+        "have_$thing" || echo "$thing"
+    done
+}
+
+need_go
+for thing in "$@"; do
+    declare -F "have_$thing" >/dev/null || { echo "setup.sh: nothing is known about '$thing'" >&2; exit 2; }
+done
+lacking=$(missing "$@")
+[[ -n $lacking ]] || exit 0
+
+packages=()
+for thing in $lacking; do
+    read -ra names <<<"$("package_$thing")"
+    packages+=("${names[@]}")
+done
+install="apt-get install -y --no-install-recommends ${packages[*]}"
+
+if ! command -v apt-get >/dev/null; then
+    echo "Missing: ${lacking//$'\n'/, }. Debian and Ubuntu call the packages: ${packages[*]}." >&2
+    exit 1
+fi
+if ((EUID != 0)); then
+    printf 'Missing: %s. Install with:\n    sudo apt-get update && sudo %s\n' "${lacking//$'\n'/, }" "$install" >&2
+    exit 1
+fi
+echo "installing: ${packages[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { apt-get update -q && $install -q; } >"$log" 2>&1 </dev/null; then
+    tail -n 30 "$log" >&2
+    echo "setup.sh: apt-get failed; by hand: apt-get update && $install" >&2
+    exit 1
+fi
+lacking=$(missing "$@")
+if [[ -n $lacking ]]; then
+    # Ubuntu's chromium is a stub for another package system, for one.
+    echo "The packages ${packages[*]} are installed, but there still is no ${lacking//$'\n'/, }: install it by hand." >&2
+    exit 1
+fi
