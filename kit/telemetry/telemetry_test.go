@@ -1,0 +1,384 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"quartet/kit/telemetry"
+	"quartet/kit/timing"
+)
+
+// start starts telemetry on a free port of loopback and serves it until the test
+// ends.
+func start(t *testing.T, o telemetry.Options) *telemetry.Telemetry {
+	t.Helper()
+	o.Service, o.Version, o.AdminAddr = "botd", "1.2.3", "127.0.0.1:0"
+	tel, err := telemetry.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- tel.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		flush, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		defer stop()
+		_ = tel.Shutdown(flush) // tests that care call it themselves
+	})
+	return tel
+}
+
+// get returns the status and body of one GET to the admin server.
+func get(t *testing.T, tel *telemetry.Telemetry, path, accept string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+tel.Addr()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if accept != "" {
+		req.Header.Set("Accept", accept)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// request lives one request with one upstream call and one send.
+func request(ctx context.Context, in *timing.Instruments) timing.Times {
+	var r timing.Record
+	r.Start(time.Now())
+	ctx = r.Begin(ctx, in.Operation("cat"), trace.SpanKindConsumer)
+	r.Enter(timing.Dispatch)
+	r.Enter(timing.Compute)
+	_, call := timing.Upstream(ctx, in.Peer("thecatapi"), "search")
+	call.End(true, nil)
+	_, call = timing.Send(ctx, in.Peer("signal"), "send")
+	call.End(true, nil)
+	return r.End(timing.OK, nil)
+}
+
+// collector is an OTLP/HTTP receiver.
+type collector struct {
+	*httptest.Server
+	mu    sync.Mutex
+	spans []*tracepb.Span
+	attrs map[string]string // of the resource
+	posts map[string]int    // by path
+}
+
+func collect(t *testing.T) *collector {
+	c := &collector{attrs: map[string]string{}, posts: map[string]int{}}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.posts[r.URL.Path]++
+		if r.URL.Path != "/v1/traces" {
+			return
+		}
+		var got coltrace.ExportTraceServiceRequest
+		if err := proto.Unmarshal(body, &got); err != nil {
+			t.Error(err)
+		}
+		for _, resource := range got.ResourceSpans {
+			for _, a := range resource.Resource.Attributes {
+				c.attrs[a.Key] = a.Value.GetStringValue()
+			}
+			for _, scope := range resource.ScopeSpans {
+				c.spans = append(c.spans, scope.Spans...)
+			}
+		}
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+// seconds returns a span's timing attributes, in nanoseconds.
+func seconds(s *tracepb.Span) map[string]time.Duration {
+	times := map[string]time.Duration{}
+	for _, a := range s.Attributes {
+		if name, ok := strings.CutPrefix(a.Key, "quartet.timing."); ok {
+			times[name] = time.Duration(a.Value.GetDoubleValue()*1e9 + 0.5)
+		}
+	}
+	return times
+}
+
+func TestSpansArriveAndTheirTimesAddUp(t *testing.T) {
+	c := collect(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
+	tel := start(t, telemetry.Options{})
+	const n = 20
+	for range n {
+		request(t.Context(), tel.Instruments)
+	}
+	_, metrics := get(t, tel, "/metrics", "application/openmetrics-text; version=1.0.0")
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	requests, traces := 0, map[string]bool{}
+	for _, s := range c.spans {
+		if s.Kind != tracepb.Span_SPAN_KIND_CONSUMER {
+			continue
+		}
+		requests++
+		traces[trace.TraceID(s.TraceId).String()] = true
+		v := seconds(s)
+		sum := v["queue"] + v["dispatch"] + v["compute"] + v["store"] + v["upstream"] + v["send"]
+		if len(v) != 8 || sum != v["total"] || v["own"] != v["total"]-v["upstream"]-v["send"] {
+			t.Errorf("times do not add up: %v", v)
+		}
+		if took := time.Duration(s.EndTimeUnixNano - s.StartTimeUnixNano); took != v["total"] {
+			t.Errorf("the span is %v long, total is %v", took, v["total"])
+		}
+	}
+	if requests != n || len(c.spans) != 3*n {
+		t.Errorf("%d spans of requests among %d", requests, len(c.spans))
+	}
+	for key, want := range map[string]string{
+		"service.name": "botd", "service.version": "1.2.3", "service.namespace": "quartet", "deployment.environment.name": "test",
+	} {
+		if c.attrs[key] != want {
+			t.Errorf("resource %s is %q, want %q", key, c.attrs[key], want)
+		}
+	}
+	if c.attrs["service.instance.id"] == "" {
+		t.Error("no service.instance.id")
+	}
+	if c.posts["/v1/metrics"] == 0 {
+		t.Error("metrics were not pushed")
+	}
+	checkExemplars(t, metrics, traces)
+}
+
+// checkExemplars holds each exemplar of the requests' histograms to the traces
+// that were exported.
+func checkExemplars(t *testing.T, metrics string, traces map[string]bool) {
+	t.Helper()
+	found := 0
+	for line := range strings.Lines(metrics) {
+		if !strings.HasPrefix(line, "quartet_request_") {
+			continue
+		}
+		if _, rest, ok := strings.Cut(line, `trace_id="`); ok {
+			found++
+			id, _, _ := strings.Cut(rest, `"`)
+			if !traces[id] {
+				t.Errorf("exemplar of an unknown trace: %s", line)
+			}
+		}
+	}
+	if found == 0 {
+		t.Errorf("no exemplar in\n%s", metrics)
+	}
+}
+
+func TestWithoutAnEndpointThereIsNoTracer(t *testing.T) {
+	tel := start(t, telemetry.Options{})
+	ctx := t.Context()
+	allocs := testing.AllocsPerRun(100, func() { tel.TracerProvider.Tracer("x") })
+	var r timing.Record
+	op := tel.Instruments.Operation("cat")
+	allocs += testing.AllocsPerRun(100, func() {
+		r.Start(time.Now())
+		r.Begin(ctx, op, trace.SpanKindConsumer)
+		r.End(timing.OK, nil)
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+func TestADisabledSDKLeavesTheRuntime(t *testing.T) {
+	t.Setenv("OTEL_SDK_DISABLED", "true")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+	tel := start(t, telemetry.Options{})
+	request(t.Context(), tel.Instruments)
+	_, metrics := get(t, tel, "/metrics", "")
+	if strings.Contains(metrics, "quartet_") || !strings.Contains(metrics, `go_goroutines{service_name="botd"}`) {
+		t.Errorf("got\n%s", metrics)
+	}
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheSamplerIsTheEnvironments(t *testing.T) {
+	c := collect(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", c.URL+"/v1/traces")
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
+	tel := start(t, telemetry.Options{})
+	request(t.Context(), tel.Instruments)
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.posts) != 0 {
+		t.Errorf("posted %v", c.posts)
+	}
+}
+
+// TestACollectorThatIsAwayHurtsNobody fills the span queue several times over
+// while no export can succeed: once with nobody listening, once with somebody
+// who takes the connection and never answers.
+func TestACollectorThatIsAwayHurtsNobody(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "5")
+	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "200")
+	for name, address := range map[string]string{"gone": gone.Addr().String(), "silent": silent.Addr().String()} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://"+address+"/v1/traces")
+			var log logged
+			tel := start(t, telemetry.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			for range 5000 {
+				request(t.Context(), tel.Instruments)
+			}
+			eventually(t, "the failures are counted", func() bool {
+				_, metrics := get(t, tel, "/metrics", "")
+				return strings.Contains(metrics, "\nquartet_telemetry_errors_total{") &&
+					!strings.Contains(metrics, "\nquartet_telemetry_errors_total{service_name=\"botd\"} 0\n")
+			})
+			_, metrics := get(t, tel, "/metrics", "")
+			if !strings.Contains(metrics, `quartet_request_duration_seconds_count{operation="cat",outcome="ok",service_name="botd"} 5000`) {
+				t.Error("requests are missing")
+			}
+			if lines := strings.Count(log.String(), "telemetry failed"); lines != 1 {
+				t.Errorf("%d lines:\n%s", lines, log.String())
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			began := time.Now()
+			_ = tel.Shutdown(ctx) // whether there was something left to lose is chance
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("shutting down took %v", took)
+			}
+		})
+	}
+}
+
+// logged is a log to read while it is written.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// eventually polls until ok, or fails after half a minute.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func TestAnEnvironmentThatCannotWorkIsRefused(t *testing.T) {
+	tests := []struct {
+		name string
+		env  map[string]string
+		want string
+	}{
+		{"no URL", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"},
+		{"gRPC", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
+		{"another exporter", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4318", "OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER=zipkin"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for name, value := range tt.env {
+				t.Setenv(name, value)
+			}
+			tel, err := telemetry.Start(t.Context(), telemetry.Options{Service: "botd"})
+			if tel != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestNoneTurnsASignalOff(t *testing.T) {
+	c := collect(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	t.Setenv("OTEL_METRICS_EXPORTER", "none")
+	tel := start(t, telemetry.Options{})
+	request(t.Context(), tel.Instruments)
+	if err := tel.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c.posts["/v1/traces"] != 1 || c.posts["/v1/metrics"] != 0 {
+		t.Errorf("posted %v", c.posts)
+	}
+}
+
+func TestASecondShutdownSaysTheSame(t *testing.T) {
+	tel := start(t, telemetry.Options{})
+	first := tel.Shutdown(t.Context())
+	if again := tel.Shutdown(t.Context()); !errors.Is(again, first) {
+		t.Errorf("first %v, again %v", first, again)
+	}
+}
+
+func TestALogLineNamesTheService(t *testing.T) {
+	var buf bytes.Buffer
+	log := telemetry.Logger(&buf, slog.LevelInfo, "botd", "1.2.3")
+	log.Debug("quiet")
+	log.Info("started")
+	line := buf.String()
+	if strings.Count(line, "\n") != 1 || !strings.Contains(line, `"msg":"started","service":"botd","version":"1.2.3"}`) {
+		t.Errorf("got %s", line)
+	}
+}
