@@ -123,7 +123,7 @@ func BenchmarkParallel2(b *testing.B) {
 func BenchmarkContended64over4(b *testing.B) {
 	for _, p := range peers {
 		b.Run(p.name, func(b *testing.B) {
-			crowd(b, 64, p.make(4), func() { spin(50) })
+			crowd(b, 64, p.make(4), func() { runtime.KeepAlive(spin(50)) })
 		})
 	}
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"quartet/sim/internal/catapi"
+	"quartet/sim/internal/cats"
+	"quartet/sim/internal/latency"
+)
+
+// seedLatencies are the times measured on the live bot on 2026-08-29. Their spread is a guess.
+const seedLatencies = "search=386ms~0.1,picture=684ms~0.1"
+
+type options struct {
+	listen string
+	remote bool
+	api    catapi.Options
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	o := options{api: catapi.Options{Quirks: catapi.Quirks()}}
+	album := cats.Options{MaxCount: 256, MaxBytes: 64 << 20}
+	var quirks, latencies string
+	var seeded bool
+	f := flag.NewFlagSet("simweb", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "`address` to listen on; port 0 picks one")
+	f.BoolVar(&o.remote, "allow-remote", false, "permit addresses that other machines can reach")
+	f.StringVar(&o.api.PublicURL, "public-url", "", "`base` of the pictures' URLs; empty = the host that the search was asked at")
+	f.StringVar(&o.api.APIKey, "api-key", "", "the only x-api-key that is taken; empty = any")
+	f.IntVar(&o.api.Distinct, "pictures", 60, "`number` of different pictures")
+	f.IntVar(&album.Width.Min, "width-min", 560, "smallest width of a picture, in `pixels`")
+	f.IntVar(&album.Width.Max, "width-max", 900, "greatest width of a picture, in `pixels`")
+	f.IntVar(&album.Bytes.Min, "bytes-min", 90<<10, "a smaller picture is padded up to a size from here on, in `bytes`; 0 with -bytes-max 0 = never")
+	f.IntVar(&album.Bytes.Max, "bytes-max", 300<<10, "and up to here, in `bytes`")
+	f.StringVar(&quirks, "quirks", "", "`list` of quirks, name,name=value; GET /_sim/quirks?describe=1 explains them")
+	f.BoolVar(&seeded, "seed-latencies", false, "use the latencies measured on the live bot: "+seedLatencies+" (the spreads are guesses)")
+	f.StringVar(&latencies, "latency", "", "`list` of latencies, operation=MEDIAN or operation=MEDIAN~JITTER, of search, picture; default 0")
+	f.Uint64Var(&o.api.Seed, "rand-seed", 1, "`seed` of everything random")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.api.Distinct < 1 || o.api.Distinct > 100_000:
+		return o, errors.New("-pictures: want 1 to 100000")
+	case album.Width.Min < 32 || album.Width.Max < album.Width.Min || album.Width.Max > 4096:
+		return o, errors.New("-width-min, -width-max: want 32 to 4096")
+	case album.Bytes.Min < 0 || album.Bytes.Max < album.Bytes.Min || album.Bytes.Max > 32<<20:
+		return o, errors.New("-bytes-min, -bytes-max: want 0 to 32 MiB")
+	}
+	o.api.PublicURL = strings.TrimSuffix(o.api.PublicURL, "/")
+	o.api.Album = cats.NewAlbum(album)
+	o.api.Latency = latency.NewTable(o.api.Seed, catapi.Search, catapi.Image)
+	if err := o.api.Quirks.ParseList(quirks); err != nil {
+		return o, fmt.Errorf("-quirks: %w", err)
+	}
+	if seeded {
+		latencies = seedLatencies + "," + latencies
+	}
+	if err := o.api.Latency.ParseList(latencies); err != nil {
+		return o, fmt.Errorf("-latency: %w", err)
+	}
+	o.api.Quirks.Freeze()
+	o.api.Latency.Freeze()
+	return o, nil
+}

@@ -1,0 +1,146 @@
+// Package groupchat lets a person see and join the simulated group: a page at
+// /, its events as server-sent events, the pictures the bot sent, and people
+// who chat by themselves.
+//
+// Guarantee: what is shown is what went over the wire: a message appears when
+// its frame is emitted, an answer when it is delivered, with the time between.
+// A reader that is slow misses events and holds up nobody.
+//
+// It shows the demo group alone.
+//
+// Files: chat.go (events), http.go (routes), chatter.go (synthetic people), page/.
+package groupchat
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"quartet/sim/internal/ring"
+	"quartet/sim/internal/signalnet"
+)
+
+// Event is one thing to show.
+type Event struct {
+	ID          uint64    `json:"id"`
+	Kind        string    `json:"kind"` // message, typing, stopped, reaction or unreaction
+	From        string    `json:"from"` // user or bot
+	Sender      string    `json:"sender,omitempty"`
+	Name        string    `json:"name"`
+	Text        string    `json:"text"`
+	At          time.Time `json:"at"`
+	Timestamp   int64     `json:"timestamp"` // ms; of the message, or of the one reacted to
+	Pictures    []Picture `json:"pictures,omitempty"`
+	Question    string    `json:"question,omitempty"`      // the command that a bot's message answers
+	RoundTripMS float64   `json:"round_trip_ms,omitempty"` // from that command's frame to the delivery
+}
+
+// Picture is a picture that came with a message.
+type Picture struct {
+	URL  string `json:"url"`
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+const (
+	maxEvents     = 300
+	maxEventBytes = 1 << 20
+	maxOpen       = 256             // commands that wait for an answer
+	openFor       = 2 * time.Minute // after that a command is taken as unanswered
+)
+
+// Chat follows the demo group.
+type Chat struct {
+	group  signalnet.Group
+	events *ring.Ring[Event]
+
+	mu   sync.Mutex
+	open []question // guarded by mu; commands not answered yet, oldest first
+}
+
+type question struct {
+	text      string
+	timestamp int64
+	at        time.Time
+}
+
+// New makes an empty chat of the group.
+func New(group signalnet.Group) *Chat {
+	return &Chat{group: group, events: ring.New(maxEvents, maxEventBytes, func(e Event) int64 { return int64(len(e.Text)) + 256 })}
+}
+
+// Reset forgets what was said.
+func (c *Chat) Reset() {
+	c.events.Clear()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = nil
+}
+
+func (c *Chat) add(e Event) {
+	c.events.Add(func(seq uint64) Event {
+		e.ID = seq
+		return e
+	})
+}
+
+// Asked shows a message to the bot; it is the network's OnFrame hook.
+func (c *Chat) Asked(f signalnet.Frame) {
+	s := f.Spec
+	if s.Group != c.group.ID || len(s.Raw) > 0 {
+		return
+	}
+	now := time.Now()
+	if strings.HasPrefix(strings.TrimSpace(s.Text), "!") {
+		c.mu.Lock()
+		if len(c.open) >= maxOpen {
+			c.open = append(c.open[:0], c.open[1:]...)
+		}
+		c.open = append(c.open, question{s.Text, s.Timestamp, now})
+		c.mu.Unlock()
+	}
+	c.add(Event{Kind: "message", From: "user", Sender: s.Sender, Name: s.Name, Text: s.Text, At: now, Timestamp: s.Timestamp})
+}
+
+// Answered shows a message of the bot; it is the network's OnSent hook.
+func (c *Chat) Answered(s signalnet.Sent) {
+	if len(s.Groups) == 0 || s.Groups[0] != c.group.ID {
+		return
+	}
+	e := Event{Kind: "message", From: "bot", Name: "bot", Text: s.Text, At: s.Done, Timestamp: s.Timestamp}
+	if q, ok := c.take(s.QuoteTimestamp, s.Done); ok {
+		e.Question = q.text
+		e.RoundTripMS = float64(s.Done.Sub(q.at).Microseconds()) / 1000
+	}
+	for _, a := range s.Attachments {
+		if strings.HasPrefix(a.ContentType, "image/") {
+			e.Pictures = append(e.Pictures, Picture{URL: fmt.Sprintf("/_sim/pictures/%d", a.Picture), Name: a.Filename, Type: a.ContentType})
+		}
+	}
+	c.add(e)
+}
+
+// take finds the command that a message answers: the one it quotes, else the
+// one that has waited longest, which is a guess when answers overtake.
+func (c *Chat) take(quoted int64, now time.Time) (question, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.open) > 0 && now.Sub(c.open[0].at) > openFor {
+		c.open = c.open[1:]
+	}
+	for i, q := range c.open {
+		if quoted == 0 || q.timestamp == quoted {
+			c.open = append(c.open[:i:i], c.open[i+1:]...)
+			return q, true
+		}
+	}
+	return question{}, false
+}
+
+// Signed shows a typing indicator or a reaction; it is the network's OnSign hook.
+func (c *Chat) Signed(s signalnet.Sign) {
+	if s.Group == c.group.ID {
+		c.add(Event{Kind: s.Kind, From: "bot", Name: "bot", Text: s.Emoji, Sender: s.TargetAuthor, At: time.Now(), Timestamp: s.Timestamp})
+	}
+}

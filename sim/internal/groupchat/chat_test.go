@@ -1,0 +1,73 @@
+package groupchat_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"quartet/sim/internal/groupchat"
+	"quartet/sim/internal/signalnet"
+)
+
+func asked(text string, timestamp int64, group string) signalnet.Frame {
+	return signalnet.Frame{Spec: signalnet.Spec{Text: text, Sender: "s", Name: "Ala", Group: group, Timestamp: timestamp}}
+}
+
+func answered(text string, quote int64, group string) signalnet.Sent {
+	return signalnet.Sent{Done: time.Now(), Message: signalnet.Message{Text: text, QuoteTimestamp: quote, Groups: []string{group}}}
+}
+
+// shown returns what the event stream has written, without waiting for more.
+func shown(t *testing.T, c *groupchat.Chat) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	c.Mount(mux, nil)
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	answer, err := server.Client().Get(server.URL + "/_sim/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	buffer := make([]byte, 64<<10)
+	var text string
+	for !strings.Contains(text, "the end") {
+		n, err := answer.Body.Read(buffer)
+		if text += string(buffer[:n]); err != nil {
+			t.Fatalf("%v after %s", err, text)
+		}
+	}
+	return text
+}
+
+func TestAnAnswerBelongsToTheCommandItQuotes(t *testing.T) {
+	group := signalnet.DemoGroup("Koty")
+	c := groupchat.New(group)
+	c.Asked(asked("!first", 1, group.ID))
+	c.Asked(asked("!second", 2, group.ID))
+	c.Answered(answered("to the second", 2, group.ID))
+	c.Answered(answered("to the one that waits longest", 0, group.ID))
+	c.Answered(answered("the end", 0, group.ID))
+	text := shown(t, c)
+	for _, want := range []string{`"text":"to the second","at":`, `"question":"!second"`, `"question":"!first"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s has no %s", text, want)
+		}
+	}
+	if strings.Contains(text[strings.Index(text, "the end"):], "question") {
+		t.Error("an answer to nothing has a question")
+	}
+}
+
+func TestOnlyTheDemoGroupIsShown(t *testing.T) {
+	group := signalnet.DemoGroup("Koty")
+	c := groupchat.New(group)
+	c.Asked(asked("elsewhere", 1, signalnet.NamedGroup("x").ID))
+	c.Answered(answered("elsewhere too", 0, ""))
+	c.Asked(asked("the end", 2, group.ID))
+	if text := shown(t, c); strings.Contains(text, "elsewhere") {
+		t.Errorf("shown: %s", text)
+	}
+}

@@ -1,0 +1,71 @@
+package restapi
+
+import (
+	"net/http"
+	"time"
+
+	"quartet/sim/internal/signalnet"
+)
+
+// typing is PUT and DELETE of /v1/typing-indicator/{number}.
+func (a *API) typing(kind string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		at := time.Now()
+		var req struct {
+			Recipient string `json:"recipient"`
+		}
+		if !a.decode(w, r, &req) {
+			return
+		}
+		a.show(w, r, at, req.Recipient, signalnet.Sign{Kind: kind})
+	}
+}
+
+// reaction is POST and DELETE of /v1/reactions/{number}.
+func (a *API) reaction(kind string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		at := time.Now()
+		var req struct {
+			Recipient    string `json:"recipient"`
+			Reaction     string `json:"reaction"`
+			TargetAuthor string `json:"target_author"`
+			Timestamp    int64  `json:"timestamp"`
+		}
+		if !a.decode(w, r, &req) {
+			return
+		}
+		missing := ""
+		switch {
+		case req.Recipient == "":
+			missing = "recipient"
+		case req.Reaction == "" && kind == "reaction":
+			missing = "reaction"
+		case req.TargetAuthor == "":
+			missing = "target_author"
+		case req.Timestamp == 0:
+			missing = "timestamp"
+		}
+		if missing != "" {
+			refuseText(w, "Couldn't process request - "+missing+" missing")
+			return
+		}
+		a.show(w, r, at, req.Recipient, signalnet.Sign{Kind: kind, Emoji: req.Reaction, TargetAuthor: req.TargetAuthor, Timestamp: req.Timestamp})
+	}
+}
+
+func (a *API) show(w http.ResponseWriter, r *http.Request, at time.Time, recipient string, s signalnet.Sign) {
+	kind, group, err := kindOf(recipient)
+	if err == nil && kind == toUsername {
+		_, err = groupsOf([]string{recipient})
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s.Group = group
+	if f := a.net.Show(serverContext(r), at, r.PathValue("number"), s); f != nil {
+		refuse(w, f)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
