@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/config.md")
+
+func runBotd(t *testing.T, environ []string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	err = run(t.Context(), args, environ, &out, &errs)
+	return out.String(), errs.String(), err
+}
+
+// What operators read must be what the program reads.
+func TestConfigPageIsCurrent(t *testing.T) {
+	table, _, err := runBotd(t, nil, "env", "--markdown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "# Configuration of botd\n\nMade by `botd env --markdown`; after a change run\n`go test ./services/botd/cmd/botd -update`.\n\n" + table
+	const page = "../../docs/config.md"
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || string(got) != want {
+		t.Errorf("docs/config.md is not what botd env --markdown prints (%v); run this test with -update", err)
+	}
+}
+
+func TestEnvNamesEveryVariable(t *testing.T) {
+	table, _, err := runBotd(t, nil, "env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"BOTD_NUMBER", "BOTD_LIMIT", "BOTD_SIGNAL_URL", "BOTD_SELFTEST_GROUP", "BOTD_CAT_KEY_FILE"} {
+		if !strings.Contains(table, name) {
+			t.Errorf("%s is missing in:\n%s", name, table)
+		}
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"serv"}, {"env", "--json"}, {"latency"}, {"latency", "a", "b"}, {"latency", "--times", "0", "a"}, {"latency", "a", "--tims=3"}, {"latency", "http://"},
+	} {
+		if _, _, err := runBotd(t, nil, args...); !errors.Is(err, errUsage) {
+			t.Errorf("botd %v: error %v, want wrong usage", args, err)
+		}
+	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"--help"}, {"-h"}} {
+		if out, _, err := runBotd(t, nil, args...); err != nil || !strings.Contains(out, "botd latency TARGET") {
+			t.Errorf("botd %v: %v, printed %q", args, err, out)
+		}
+	}
+	if _, out, err := runBotd(t, nil, "latency", "--help"); err != nil || !strings.Contains(out, "BOTD_SELFTEST_GROUP") {
+		t.Errorf("botd latency --help: %v, printed %q", err, out)
+	}
+}
+
+func TestWrongConfigurationIsWrongUsage(t *testing.T) {
+	if _, _, err := runBotd(t, []string{"BOTD_LIMIT=none"}); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "BOTD_LIMIT") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// bot answers self-tests with the given own time.
+func fakeBot(t *testing.T, ownMs float64) (address string, asked *[]string) {
+	t.Helper()
+	asked = new([]string)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct{ Text string }
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		*asked = append(*asked, body.Text)
+		fmt.Fprintf(w, `{"outcome":"ok","timing":{"own_ms":%v,"send_ms":2648}}`, ownMs)
+	}))
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String(), asked
+}
+
+func TestLatencyIsOverBudgetAbove100ms(t *testing.T) {
+	address, _ := fakeBot(t, 100)
+	if out, _, err := runBotd(t, nil, "latency", address, "--times", "2"); err != nil {
+		t.Errorf("at the budget: %v\n%s", err, out)
+	}
+	address, _ = fakeBot(t, 100.001)
+	if out, _, err := runBotd(t, nil, "latency", address, "--times", "2"); !errors.Is(err, errOverBudget) || !strings.Contains(out, "over budget") {
+		t.Errorf("over the budget: %v\n%s", err, out)
+	}
+}
+
+// Flags may stand before and behind TARGET, as people type them.
+func TestLatencyTakesFlagsAnywhere(t *testing.T) {
+	address, asked := fakeBot(t, 1)
+	for _, tt := range []struct {
+		args  []string
+		text  string
+		times int
+	}{
+		{[]string{address}, "!pomoc", 20},
+		{[]string{address, "--text", "!ja", "--times", "3"}, "!ja", 3},
+		{[]string{"--times=2", address, "--picture"}, "!kot", 2},
+		{[]string{"-text=!ja", "http://" + address, "-times=1", "--json"}, "!ja", 1},
+	} {
+		*asked = nil
+		if out, _, err := runBotd(t, nil, append([]string{"latency"}, tt.args...)...); err != nil {
+			t.Errorf("%v: %v\n%s", tt.args, err, out)
+		}
+		if len(*asked) != tt.times || (*asked)[0] != tt.text {
+			t.Errorf("%v: asked %d times, %q", tt.args, len(*asked), *asked)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"quartet/kit/pool"
+	"quartet/kit/telemetry"
+	"quartet/services/botd/internal/bot"
+	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/config"
+	"quartet/services/botd/internal/signalapi"
+	"quartet/services/botd/internal/upstream"
+)
+
+// flushTimeout bounds the last export of telemetry.
+const flushTimeout = 5 * time.Second
+
+// serve runs the bot until ctx ends.
+func serve(ctx context.Context, environ []string, stderr io.Writer) error {
+	cfg, err := config.Parse(environ)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	log := telemetry.Logger(stderr, cfg.LogLevel, "botd", version())
+
+	var b *bot.Bot
+	tel, err := telemetry.Start(ctx, telemetry.Options{
+		Service:   "botd",
+		Version:   version(),
+		AdminAddr: cfg.AdminAddr,
+		Pprof:     cfg.Pprof,
+		Log:       log,
+		Ready:     func(ctx context.Context) error { return b.Ready(ctx) },
+		Routes: func(mux *http.ServeMux) {
+			mux.HandleFunc("POST /_selftest", func(w http.ResponseWriter, r *http.Request) { b.Selftest(w, r) })
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+		defer cancel()
+		if err := tel.Shutdown(flush); err != nil {
+			log.LogAttrs(flush, slog.LevelWarn, "telemetry not flushed", slog.Any("err", err))
+		}
+	}()
+	if b, err = build(cfg, tel, log); err != nil {
+		return err
+	}
+	log.LogAttrs(ctx, slog.LevelInfo, "started", slog.String("admin", tel.Addr()), slog.Int("limit", cfg.Limit),
+		slog.Any("upstream_exceptions", cfg.UpstreamAllow))
+
+	// The admin server outlives the bot, so that its draining can be watched.
+	admin, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAdmin()
+	var g errgroup.Group
+	g.Go(func() error { return tel.Serve(admin) })
+	err = b.Run(ctx)
+	stopAdmin()
+	if adminErr := g.Wait(); err == nil {
+		err = adminErr
+	}
+	log.LogAttrs(ctx, slog.LevelInfo, "stopped", slog.Any("err", err))
+	return err
+}
+
+// build puts the bot together: the edges, then the commands, then the core.
+func build(cfg config.Config, tel *telemetry.Telemetry, log *slog.Logger) (*bot.Bot, error) {
+	in := tel.Instruments
+	guard, err := upstream.NewGuard(cfg.UpstreamAllow, net.Dialer{Timeout: 5 * time.Second})
+	if err != nil {
+		return nil, fmt.Errorf("%w: BOTD_UPSTREAM_ALLOW: %w", errUsage, err)
+	}
+	// A send takes as long as it takes: SendTimeout bounds it, through its context.
+	signal := pool.New("signal", pool.Options{MaxConns: cfg.Limit + 1, HeaderTimeout: -1, Timeout: -1, Start: in.Peer("signal").StartSend})
+	api := pool.New("thecatapi", pool.Options{MaxConns: cfg.Limit, Dial: guard.Dial, Start: in.Peer("thecatapi").StartUpstream})
+	files := pool.New("pictures", pool.Options{MaxConns: cfg.Limit, MaxRedirects: 3, Dial: guard.Dial, Start: in.Peer("pictures").StartUpstream})
+	for _, c := range []*pool.Client{signal, api, files} {
+		in.ObservePool(c)
+	}
+
+	counters, err := bot.NewCounters(tel.MeterProvider)
+	if err != nil {
+		return nil, err
+	}
+	cats := upstream.NewCatAPI(&cfg.CatURL, string(cfg.CatKey), cfg.UserAgent, api, upstream.NewPictures(cfg.UserAgent, files))
+	kot, ja := command.Kot(cats.Random), command.Ja()
+	commands := []*command.Command{command.Pomoc(cfg.CommandPrefix, kot, ja), kot, ja}
+	for _, c := range commands {
+		c.Cooldown = time.Duration(cfg.Cooldown)
+	}
+	b := bot.New(bot.Parts{
+		Signal:      signalapi.New(signalapi.Options{URL: &cfg.SignalURL, Number: cfg.Number}, signal),
+		Commands:    command.NewRegistry(cfg.CommandPrefix, commands...),
+		Instruments: in,
+		Counters:    counters,
+		Log:         log,
+	}, bot.Options{
+		Limit:          cfg.Limit,
+		BacklogBytes:   int64(cfg.BacklogBytes),
+		SenderWaiting:  cfg.SenderWaiting,
+		CommandTimeout: time.Duration(cfg.CommandTimeout),
+		SendTimeout:    time.Duration(cfg.SendTimeout),
+		DrainTimeout:   time.Duration(cfg.DrainTimeout),
+		SelftestGroup:  cfg.SelftestGroup,
+	})
+	return b, nil
+}

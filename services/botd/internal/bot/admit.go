@@ -1,0 +1,99 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// minCost is what a waiting message weighs beside its text: its struct with
+// the timing record, the names in it, its places in the lock and the channel.
+const minCost = 1 << 10
+
+// enqueue gives a message its place behind its sender's earlier ones. It never
+// waits: what does not fit is dropped.
+func (b *Bot) enqueue(m *message) {
+	ctx := context.Background() // nothing here waits
+	if !b.backlog.TryTake(m.cost) {
+		b.drop(ctx, m, dropBacklogFull)
+		return
+	}
+	// turns has room for as many messages as the backlog, so this send does
+	// not wait either.
+	if err := b.senders.Queue(m.in.Sender, func() { b.turns <- m }); err != nil {
+		b.backlog.Give(m.cost)
+		b.drop(ctx, m, dropSenderBusy)
+	}
+}
+
+// abortTimeout is how long a cancelled request may take to notice.
+const abortTimeout = 2 * time.Second
+
+// admit gives a slot to one message after another whose turn it is, and only
+// then a goroutine: a burst waits as messages, not as goroutines.
+func (b *Bot) admit(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			b.abandon()
+			return nil
+		case m := <-b.turns:
+			err := b.slots.Go(ctx, 1, func() { b.serve(ctx, m) })
+			b.backlog.Give(m.cost)
+			if err != nil {
+				b.drop(ctx, m, dropShutdown)
+				b.senders.Unlock(m.in.Sender)
+			}
+		}
+	}
+}
+
+// drain waits until what was received has been served, or for the drain
+// time-out. Nothing new is taken in meanwhile.
+func (b *Bot) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, b.options.DrainTimeout)
+	defer cancel()
+	err := b.backlog.Drain(ctx)
+	if err == nil {
+		err = b.slots.Drain(ctx)
+	}
+	if err != nil {
+		b.Log.LogAttrs(ctx, slog.LevelWarn, "stopped with work left", slog.Any("err", err),
+			slog.Int64("backlog_bytes", b.backlog.Stats().InUse), slog.Int64("in_flight", b.slots.Stats().InUse))
+	}
+}
+
+// abandon counts what is still waiting when the time for draining is over,
+// after the requests under way, which are cancelled, have made room. Unlocking
+// a sender brings its next message into turns.
+func (b *Bot) abandon() {
+	ctx, cancel := context.WithTimeout(context.Background(), abortTimeout)
+	defer cancel()
+	if err := b.slots.Drain(ctx); err != nil {
+		b.Log.LogAttrs(ctx, slog.LevelError, "requests did not notice that they were cancelled", slog.Any("err", err))
+	}
+	for {
+		select {
+		case m := <-b.turns:
+			b.backlog.Give(m.cost)
+			b.drop(ctx, m, dropShutdown)
+			b.senders.Unlock(m.in.Sender)
+		default:
+			return
+		}
+	}
+}
+
+// drop counts a message that will not be served.
+func (b *Bot) drop(ctx context.Context, m *message, reason dropReason) {
+	b.Counters.drop(ctx, reason)
+	m.end(verdict{err: fmt.Errorf("dropped: %s", reason)})
+}
+
+// end tells a waiting self-test how the message ended.
+func (m *message) end(v verdict) {
+	if m.finished != nil {
+		m.finished(v)
+	}
+}

@@ -1,0 +1,43 @@
+package bot
+
+import (
+	"log/slog"
+	"net/url"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"quartet/kit/pool"
+	"quartet/kit/timing"
+	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/signalapi"
+)
+
+// Idle is a bot that nobody runs.
+type Idle struct{ bot *Bot }
+
+// NewIdle returns a bot of the given number that measures nothing.
+func NewIdle(tb testing.TB, number string, commands ...*command.Command) *Idle {
+	tb.Helper()
+	in, err := timing.New(nil, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	counters, err := NewCounters(noop.NewMeterProvider())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b := New(Parts{
+		Signal:      signalapi.New(signalapi.Options{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Number: number}, pool.New("signal", pool.Options{})),
+		Commands:    command.NewRegistry("!", commands...),
+		Instruments: in,
+		Counters:    counters,
+		Log:         slog.New(slog.DiscardHandler),
+	}, Options{Limit: 1, BacklogBytes: 1 << 20, SenderWaiting: 1})
+	tb.Cleanup(b.accounts.Close)
+	return &Idle{b}
+}
+
+// Triage is the reader's first stage; it tells whether raw is a command.
+func (i *Idle) Triage(raw []byte, readAt time.Time) bool { return i.bot.triage(raw, readAt) != nil }

@@ -1,0 +1,81 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"quartet/kit/pool"
+)
+
+// deaf is how long nothing may come over an open websocket before the bot
+// calls itself not ready. Pings alone come every 20 s.
+const deaf = 60 * time.Second
+
+// accountsCache keeps readiness probes, however many there are, from asking
+// signal-cli more than once in a while.
+var accountsCache = pool.CacheOptions{TTL: 15 * time.Second, NegativeTTL: 2 * time.Second, FetchTimeout: checkTimeout, MaxEntries: 1}
+
+// link is the state of the websocket.
+type link struct {
+	mu    sync.Mutex
+	open  bool      // guarded by mu, as all below
+	last  time.Time // of a sign of life
+	since time.Time // when it broke; zero before it was first open
+	why   error     // why it is not open
+}
+
+func newLink() *link { return &link{why: errors.New("not connected yet")} }
+
+// up marks the websocket open. It returns how long it was not, 0 for the first.
+func (l *link) up(now time.Time) (gap time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.since.IsZero() {
+		gap = now.Sub(l.since)
+	}
+	l.open, l.last, l.why = true, now, nil
+	return gap
+}
+
+// down marks the websocket broken. Frames may be lost from the last sign of
+// life on, so the gap is counted from there.
+func (l *link) down(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open {
+		l.since = l.last
+	}
+	l.open, l.why = false, why
+}
+
+func (l *link) alive(now time.Time) {
+	l.mu.Lock()
+	l.last = now
+	l.mu.Unlock()
+}
+
+// check returns why nothing can be received, or nil.
+func (l *link) check(now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.open {
+		return fmt.Errorf("not receiving: %w", l.why)
+	}
+	if quiet := now.Sub(l.last); quiet > deaf {
+		return fmt.Errorf("not receiving: the websocket has been silent for %s", quiet.Round(time.Second))
+	}
+	return nil
+}
+
+// Ready returns why the bot cannot serve, or nil: it must be subscribed, must
+// have heard from the server lately, and its account must be there.
+func (b *Bot) Ready(ctx context.Context) error {
+	if err := b.link.check(time.Now()); err != nil {
+		return err
+	}
+	_, err := b.accounts.Get(ctx, b.Signal.Number())
+	return err
+}

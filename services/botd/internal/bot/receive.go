@@ -1,0 +1,96 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// firstRetry and lastRetry bound the pause before the next try to connect.
+	// The container needs up to two minutes to start: patience, not hammering.
+	firstRetry = 500 * time.Millisecond
+	lastRetry  = 30 * time.Second
+
+	checkTimeout = 15 * time.Second
+)
+
+// errStopping is why a bot that is being stopped receives nothing.
+var errStopping = errors.New("the bot is stopping")
+
+// receive keeps the websocket open until ctx ends.
+func (b *Bot) receive(ctx context.Context) {
+	defer b.link.down(errStopping)
+	retry := firstRetry
+	for {
+		opened, err := b.listen(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if opened {
+			retry = firstRetry
+		}
+		b.link.down(err)
+		b.Log.LogAttrs(ctx, slog.LevelWarn, "not receiving", slog.Any("err", err), slog.Duration("retry_in", retry))
+		if !sleep(ctx, jitter(retry)) {
+			return
+		}
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+// listen checks the server and reads from it until the connection breaks.
+func (b *Bot) listen(ctx context.Context) (opened bool, err error) {
+	check, cancel := context.WithTimeout(ctx, checkTimeout)
+	err = b.Signal.Check(check)
+	cancel()
+	if err != nil {
+		return false, err
+	}
+	r := &reader{Bot: b, ctx: ctx}
+	err = b.Signal.Receive(ctx, r)
+	return r.opened, err
+}
+
+// reader is the bot as the websocket sees it.
+type reader struct {
+	*Bot
+	ctx    context.Context // of the connection, for the log alone
+	opened bool
+}
+
+func (r *reader) Open() {
+	r.opened = true
+	gap := r.link.up(time.Now())
+	r.Log.LogAttrs(r.ctx, slog.LevelInfo, "receiving", slog.Duration("gap", gap))
+	r.Counters.gap(r.ctx, gap)
+}
+
+func (r *reader) Frame(raw []byte) { r.onFrame(raw, time.Now()) }
+
+func (r *reader) TooLong(bytes int64) {
+	r.Counters.drop(r.ctx, dropTooLong)
+	r.Log.LogAttrs(r.ctx, slog.LevelWarn, "frame too long", slog.Int64("bytes", bytes))
+}
+
+func (r *reader) Alive() { r.link.alive(time.Now()) }
+
+// jitter spreads d over its half to its whole, so that many bots do not come
+// back to one server at the same moment.
+func jitter(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2+1)
+}
+
+// sleep waits for d; it returns false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,41 @@
+package bot
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"quartet/services/botd/internal/envelope"
+)
+
+// triage returns the message to answer, or nil for everything else that comes
+// over the wire, with a counted reason. It runs on the reader's goroutine.
+func (b *Bot) triage(raw []byte, readAt time.Time) *message {
+	ctx := context.Background() // nothing here waits
+	in, err := envelope.Parse(raw)
+	if err != nil {
+		b.Counters.drop(ctx, dropMalformed)
+		b.Log.LogAttrs(ctx, slog.LevelDebug, "malformed frame", slog.Any("err", err), slog.Int("bytes", len(raw)))
+		return nil
+	}
+	b.Counters.frame(ctx, in.Kind)
+	switch {
+	case in.Kind != envelope.KindText:
+		return nil
+	case in.Account != b.Signal.Number():
+		b.Counters.drop(ctx, dropForeignAccount)
+		return nil
+	case in.Sender == "":
+		b.Counters.drop(ctx, dropNoSender)
+		return nil
+	case in.Number != "" && in.Number == b.Signal.Number():
+		b.Counters.drop(ctx, dropOwn) // our own words must never answer themselves
+		return nil
+	}
+	if _, _, addressed := b.Commands.Parse(in.Text); !addressed {
+		return nil // people talking to each other
+	}
+	m := &message{in: in, cost: minCost + int64(len(in.Text))}
+	m.rec.Start(readAt)
+	return m
+}

@@ -1,0 +1,87 @@
+// Package config is everything an operator can set of botd, by environment.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"regexp"
+
+	"quartet/kit/settings"
+	"quartet/services/botd/internal/envelope"
+)
+
+// Prefix starts the name of every variable that botd alone reads.
+const Prefix = "BOTD_"
+
+// Config is everything an operator can set. The doc tags are what `botd env`
+// and docs/config.md print.
+type Config struct {
+	SignalURL url.URL `env:"SIGNAL_URL" envDefault:"http://127.0.0.1:8080" doc:"Base URL of signal-cli-rest-api, started with MODE=json-rpc. It is trusted: whoever answers there reads and writes every message."`
+	Number    string  `env:"NUMBER,required" doc:"The bot's own number, in the international form in which it is registered, as +15550100000."`
+
+	Limit          int              `env:"LIMIT" envDefault:"8" doc:"How many messages are handled at once. The next one waits behind the reader, which never stops reading."`
+	BacklogBytes   settings.Bytes   `env:"BACKLOG_BYTES" envDefault:"16MiB" doc:"What waiting messages may weigh, each with 1 KiB of overhead. What comes on top is dropped and counted."`
+	SenderWaiting  int              `env:"SENDER_WAITING" envDefault:"16" doc:"How many commands of one person may wait behind each other. What comes on top is dropped and counted."`
+	CommandTimeout settings.Seconds `env:"COMMAND_TIMEOUT" envDefault:"15s" doc:"Bounds one command, all that it asks of others included."`
+	SendTimeout    settings.Seconds `env:"SEND_TIMEOUT" envDefault:"60s" doc:"Bounds one send. signal-cli-rest-api itself has no limit and may never answer; after it the outcome is unknown and nothing is sent again."`
+	DrainTimeout   settings.Seconds `env:"DRAIN_TIMEOUT" envDefault:"15s" doc:"How long a stop waits for the messages that were taken."`
+
+	CommandPrefix string           `env:"PREFIX" envDefault:"!" doc:"What a message must begin with to be a command."`
+	Cooldown      settings.Seconds `env:"COOLDOWN" envDefault:"5s" doc:"How long one person waits before using the same command again. 0 turns it off."`
+
+	CatURL        url.URL         `env:"CAT_URL" envDefault:"https://api.thecatapi.com" doc:"Base URL of TheCatAPI, for !kot."`
+	CatKey        settings.Secret `env:"CAT_KEY_FILE" doc:"File with the key of TheCatAPI. Without one it answers too, less often."`
+	UserAgent     string          `env:"USER_AGENT" envDefault:"botd" doc:"How the bot names itself to the public APIs. They ask for a way to reach you in it, as: botd (https://example.org; me@example.org)."`
+	UpstreamAllow []string        `env:"UPSTREAM_ALLOW" doc:"Exceptions, as host:port,host:port, from the rule that commands fetch from public addresses only. For simulators and tests."`
+
+	AdminAddr     string     `env:"ADMIN_ADDR" envDefault:"127.0.0.1:9101" doc:"Where /livez, /readyz, /metrics and /_selftest are served."`
+	Pprof         bool       `env:"PPROF" envDefault:"false" doc:"Serve /debug/pprof/ beside them."`
+	SelftestGroup string     `env:"SELFTEST_GROUP" doc:"Id of the group that POST /_selftest and botd latency answer into, in either spelling. Without it they are refused."`
+	LogLevel      slog.Level `env:"LOG_LEVEL" envDefault:"INFO" doc:"DEBUG, INFO, WARN or ERROR. DEBUG has one line for each message; no level has what people wrote."`
+}
+
+// numberForm is E.164: a plus and up to fifteen digits.
+var numberForm = regexp.MustCompile(`^\+[1-9][0-9]{4,14}$`)
+
+// Parse reads the configuration from environ. The error names every fault.
+func Parse(environ []string) (Config, error) {
+	return settings.Parse[Config](Prefix, environ)
+}
+
+// Validate reports every value that cannot work.
+func (c *Config) Validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	fault(!webAddress(c.SignalURL), "BOTD_SIGNAL_URL: %q is no http:// or https:// address", c.SignalURL.String())
+	fault(!webAddress(c.CatURL), "BOTD_CAT_URL: %q is no http:// or https:// address", c.CatURL.String())
+	fault(c.Number != "" && !numberForm.MatchString(c.Number), "BOTD_NUMBER: %q is no number in the international form, as +15550100000", c.Number)
+	fault(c.Limit < 1, "BOTD_LIMIT: %d is too few, 1 is the least", c.Limit)
+	fault(c.BacklogBytes < minBacklog, "BOTD_BACKLOG_BYTES: %d is too little, 64KiB is the least", c.BacklogBytes)
+	fault(c.SenderWaiting < 1, "BOTD_SENDER_WAITING: %d is too few, 1 is the least", c.SenderWaiting)
+	fault(c.CommandTimeout <= 0, "BOTD_COMMAND_TIMEOUT: must be more than 0")
+	fault(c.SendTimeout <= 0, "BOTD_SEND_TIMEOUT: must be more than 0")
+	fault(c.CommandPrefix == "", "BOTD_PREFIX: must not be empty, or every message were a command")
+	if c.SelftestGroup != "" {
+		internal, ok := envelope.InternalGroupID(c.SelftestGroup)
+		switch {
+		case ok:
+			c.SelftestGroup = internal
+		case !envelope.IsInternalGroupID(c.SelftestGroup):
+			fault(true, "BOTD_SELFTEST_GROUP: %q is no group id", c.SelftestGroup)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// minBacklog lets some tens of messages wait.
+const minBacklog = 64 << 10
+
+func webAddress(u url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}

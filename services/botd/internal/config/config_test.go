@@ -1,0 +1,84 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"quartet/services/botd/internal/config"
+)
+
+const number = "BOTD_NUMBER=+15550100000"
+
+func TestDefaults(t *testing.T) {
+	c, err := config.Parse([]string{number, "PATH=/bin", "OTEL_SERVICE_NAME=x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Limit != 8 || c.SignalURL.String() != "http://127.0.0.1:8080" || c.BacklogBytes != 16<<20 ||
+		time.Duration(c.Cooldown) != 5*time.Second || c.AdminAddr != "127.0.0.1:9101" || c.UpstreamAllow != nil {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestEveryFaultIsNamedAtOnce(t *testing.T) {
+	_, err := config.Parse([]string{
+		"BOTD_LIMIT=0", "BOTD_SIGNAL_URL=signal:8080", "BOTD_COOLDOWN=-1", "BOTD_LIMITS=9", "BOTD_SELFTEST_GROUP=Koty", "BOTD_PREFIX=",
+	})
+	if err == nil {
+		t.Fatal("taken")
+	}
+	for _, name := range []string{"BOTD_NUMBER", "BOTD_COOLDOWN", "BOTD_LIMITS"} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is not named in:\n%v", name, err)
+		}
+	}
+	_, err = config.Parse([]string{
+		"BOTD_NUMBER=15550100000", "BOTD_LIMIT=0", "BOTD_SIGNAL_URL=signal:8080", "BOTD_BACKLOG_BYTES=1KiB", "BOTD_SENDER_WAITING=0",
+		"BOTD_SEND_TIMEOUT=0", "BOTD_COMMAND_TIMEOUT=0", "BOTD_CAT_URL=ftp://cats", "BOTD_SELFTEST_GROUP=Koty",
+	})
+	if err == nil {
+		t.Fatal("taken")
+	}
+	for _, name := range []string{"BOTD_NUMBER", "BOTD_LIMIT", "BOTD_SIGNAL_URL", "BOTD_BACKLOG_BYTES", "BOTD_SENDER_WAITING",
+		"BOTD_SEND_TIMEOUT", "BOTD_COMMAND_TIMEOUT", "BOTD_CAT_URL", "BOTD_SELFTEST_GROUP"} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is not named in:\n%v", name, err)
+		}
+	}
+}
+
+func TestGroupIsTakenInBothSpellings(t *testing.T) {
+	const internal = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+	const public = "group.QUFFQ0F3UUZCZ2NJQ1FvTERBME9EeEFSRWhNVUZSWVhHQmthR3h3ZEhoOD0="
+	for _, id := range []string{internal, public} {
+		c, err := config.Parse([]string{number, "BOTD_SELFTEST_GROUP=" + id})
+		if err != nil || c.SelftestGroup != internal {
+			t.Errorf("%s: %q, %v", id, c.SelftestGroup, err)
+		}
+	}
+}
+
+func TestBareNumbersAreSeconds(t *testing.T) {
+	c, err := config.Parse([]string{number, "BOTD_SEND_TIMEOUT=60", "BOTD_COOLDOWN=1m"})
+	if err != nil || time.Duration(c.SendTimeout) != time.Minute || time.Duration(c.Cooldown) != time.Minute {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("LIMIT", "8")
+	f.Add("SIGNAL_URL", "http://[::1]:8080")
+	f.Add("COOLDOWN", "1e9")
+	f.Add("BACKLOG_BYTES", "9999999999GiB")
+	f.Add("CAT_KEY_FILE", "/nonexistent")
+	f.Fuzz(func(t *testing.T, name, value string) {
+		c, err := config.Parse([]string{number, config.Prefix + name + "=" + value})
+		if err != nil {
+			return
+		}
+		if c.Limit < 1 || c.SignalURL.Host == "" || c.Cooldown < 0 || c.BacklogBytes < 64<<10 {
+			t.Errorf("%s=%q was taken as %+v", name, value, c)
+		}
+	})
+}

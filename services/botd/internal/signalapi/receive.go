@@ -1,0 +1,170 @@
+package signalapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+const (
+	// pingPeriod is how often we ask whether the server is still there. Its
+	// own pings, every 54 s, are not enough: it never notices a dead client
+	// and a half-open connection looks like a quiet group.
+	pingPeriod = 20 * time.Second
+
+	// pongTimeout is how long one ping may stay unanswered.
+	pongTimeout = 10 * time.Second
+
+	// silence is how long nothing at all may come, no frame, ping or pong,
+	// before the connection counts as dead.
+	silence = 45 * time.Second
+
+	// MaxFrame bounds one frame, in bytes. A longer one is read past and not
+	// kept: breaking the connection for it would lose what comes behind it.
+	MaxFrame = 4 << 20
+
+	dialTimeout = 10 * time.Second
+)
+
+// Receiver is told what happens on the websocket. Its methods must not block:
+// while they do, the server drops frames.
+type Receiver interface {
+	// Open is called when the server has accepted the websocket.
+	Open()
+	// Frame is called for each frame, one after another. raw is valid until it
+	// returns.
+	Frame(raw []byte)
+	// TooLong is called instead of Frame for one of more than MaxFrame bytes.
+	TooLong(bytes int64)
+	// Alive is called, from any goroutine, whenever the server has shown that
+	// it is there: a frame, a ping or a pong.
+	Alive()
+}
+
+// Receive opens the websocket and passes on frames until ctx ends or the
+// connection breaks; it always returns an error that says why.
+func (c *Client) Receive(ctx context.Context, to Receiver) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &socket{to: to, opened: time.Now()}
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel(nil)
+	conn, err := c.dial(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(-1) // MaxFrame is ours to keep, without breaking the connection
+	to.Open()
+	watching.Go(func() {
+		if err := s.watch(ctx, conn); err != nil {
+			cancel(err)
+		}
+	})
+	err = s.read(ctx, conn)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return fmt.Errorf("receive: %w", err)
+}
+
+// dial opens the websocket. The old one is always closed before: an open
+// socket that nobody reads starves every other client of the server.
+func (c *Client) dial(ctx context.Context, s *socket) (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	u := c.base.JoinPath("/v1/receive", url.PathEscape(c.number))
+	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{
+		CompressionMode: websocket.CompressionDisabled,
+		OnPingReceived: func(context.Context, []byte) bool {
+			s.seen()
+			return true
+		},
+	})
+	if err != nil {
+		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
+			return nil, fmt.Errorf("open the websocket: the server answered status %d instead: it must run with MODE=json-rpc: %w", resp.StatusCode, err)
+		}
+		return nil, fmt.Errorf("open the websocket: %w", err)
+	}
+	return conn, nil
+}
+
+// socket is one websocket while it lives.
+type socket struct {
+	to     Receiver
+	opened time.Time
+	last   atomic.Int64 // when the server last showed that it is there, nanoseconds since opened
+}
+
+func (s *socket) seen() {
+	s.last.Store(int64(time.Since(s.opened)))
+	s.to.Alive()
+}
+
+// quiet is how long the server has not shown that it is there.
+func (s *socket) quiet() time.Duration {
+	return time.Since(s.opened) - time.Duration(s.last.Load())
+}
+
+// read passes on frames until the connection fails.
+func (s *socket) read(ctx context.Context, conn *websocket.Conn) error {
+	var buf bytes.Buffer
+	for {
+		_, r, err := conn.Reader(ctx)
+		if err != nil {
+			return err
+		}
+		buf.Reset()
+		if _, err := buf.ReadFrom(io.LimitReader(r, MaxFrame+1)); err != nil {
+			return err
+		}
+		if buf.Len() > MaxFrame {
+			rest, err := io.Copy(io.Discard, r)
+			if err != nil {
+				return err
+			}
+			s.to.TooLong(int64(buf.Len()) + rest)
+			buf = bytes.Buffer{} // do not keep the room of a giant
+			continue
+		}
+		s.seen()
+		s.to.Frame(buf.Bytes())
+	}
+}
+
+// watch pings the server and returns an error when nothing has come from it
+// for too long, nil when ctx ends.
+func (s *socket) watch(ctx context.Context, conn *websocket.Conn) error {
+	tick := time.NewTicker(pingPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		pong, cancel := context.WithTimeout(ctx, pongTimeout)
+		err := conn.Ping(pong)
+		cancel()
+		if err == nil {
+			s.seen()
+			continue
+		}
+		if quiet := s.quiet(); quiet > silence {
+			return fmt.Errorf("nothing came from the server for %s, not even an answer to a ping", quiet.Round(time.Second))
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return nil // the connection is gone; read says why
+		}
+	}
+}

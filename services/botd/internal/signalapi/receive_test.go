@@ -1,0 +1,145 @@
+package signalapi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"quartet/services/botd/internal/signalapi"
+)
+
+// recorder is a receiver that keeps what it was told.
+type recorder struct {
+	open    atomic.Bool
+	alive   atomic.Int64
+	frames  chan string
+	tooLong chan int64
+}
+
+func newRecorder() *recorder {
+	return &recorder{frames: make(chan string, 1000), tooLong: make(chan int64, 10)}
+}
+
+func (r *recorder) Open()            { r.open.Store(true) }
+func (r *recorder) Frame(raw []byte) { r.frames <- string(raw) }
+func (r *recorder) TooLong(n int64)  { r.tooLong <- n }
+func (r *recorder) Alive()           { r.alive.Add(1) }
+
+// serveSocket accepts the websocket and hands it to talk.
+func serveSocket(t *testing.T, talk func(ctx context.Context, c *websocket.Conn)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/receive/"+number {
+			t.Errorf("the websocket was asked for at %q", r.URL.Path)
+		}
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.CloseNow()
+		talk(r.Context(), c)
+	}
+}
+
+func TestReceivePassesFramesOnInOrder(t *testing.T) {
+	const n = 500
+	c := client(t, serveSocket(t, func(ctx context.Context, conn *websocket.Conn) {
+		for i := range n {
+			if err := conn.Write(ctx, websocket.MessageText, fmt.Append(nil, "frame ", i)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		conn.Close(websocket.StatusNormalClosure, "bye")
+	}))
+	r := newRecorder()
+	if err := c.Receive(t.Context(), r); err == nil || !strings.Contains(err.Error(), "bye") {
+		t.Errorf("error %v does not say why the server closed", err)
+	}
+	if !r.open.Load() || r.alive.Load() < n {
+		t.Errorf("open %t, alive %d times", r.open.Load(), r.alive.Load())
+	}
+	for i := range n {
+		if got, want := <-r.frames, fmt.Sprint("frame ", i); got != want {
+			t.Fatalf("frame %d is %q", i, got)
+		}
+	}
+}
+
+// A giant must not cost the connection and what comes behind it.
+func TestReceiveSkipsAFrameThatIsTooLong(t *testing.T) {
+	c := client(t, serveSocket(t, func(ctx context.Context, conn *websocket.Conn) {
+		for _, raw := range []string{"before", strings.Repeat("x", signalapi.MaxFrame+1), strings.Repeat("y", signalapi.MaxFrame), "after"} {
+			if err := conn.Write(ctx, websocket.MessageText, []byte(raw)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		conn.Close(websocket.StatusNormalClosure, "")
+	}))
+	r := newRecorder()
+	c.Receive(t.Context(), r)
+	if n := <-r.tooLong; n != signalapi.MaxFrame+1 {
+		t.Errorf("%d bytes were too long", n)
+	}
+	for _, want := range []int{len("before"), signalapi.MaxFrame, len("after")} {
+		if got := <-r.frames; len(got) != want {
+			t.Errorf("a frame of %d bytes, want %d", len(got), want)
+		}
+	}
+}
+
+func TestReceiveEndsWithItsContext(t *testing.T) {
+	c := client(t, serveSocket(t, func(ctx context.Context, conn *websocket.Conn) {
+		conn.Read(ctx) // until the client goes
+	}))
+	stop := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(stop) })
+	if err := c.Receive(ctx, newRecorder()); !errors.Is(err, stop) {
+		t.Errorf("error %v, want the cause of the cancellation", err)
+	}
+}
+
+func TestReceiveExplainsAServerWithoutWebsocket(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[]") })
+	if err := c.Receive(t.Context(), newRecorder()); err == nil || !strings.Contains(err.Error(), "MODE=json-rpc") {
+		t.Errorf("error %v does not name the mode", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct{ name, about, accounts, says string }{
+		{"all is well", `{"mode":"json-rpc","version":"0.100"}`, `["+1","+15550100000"]`, ""},
+		{"native JSON-RPC", `{"mode":"json-rpc-native"}`, `["+15550100000"]`, ""},
+		{"wrong mode", `{"mode":"normal"}`, `["+15550100000"]`, "MODE=json-rpc"},
+		{"account missing", `{"mode":"json-rpc"}`, `["+1"]`, "BOTD_NUMBER"},
+		{"no account at all", `{"mode":"json-rpc"}`, `null`, "BOTD_NUMBER"},
+		{"not the server", `<html>`, ``, "read about"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := client(t, func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/v1/about":
+					fmt.Fprint(w, tt.about)
+				case "/v1/accounts":
+					fmt.Fprint(w, tt.accounts)
+				default:
+					http.NotFound(w, r)
+				}
+			})
+			err := c.Check(t.Context())
+			if (err == nil) != (tt.says == "") || (err != nil && !strings.Contains(err.Error(), tt.says)) {
+				t.Errorf("error %v, want one that says %q", err, tt.says)
+			}
+		})
+	}
+}

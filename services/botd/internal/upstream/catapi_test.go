@@ -1,0 +1,142 @@
+package upstream_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"quartet/kit/pool"
+	"quartet/services/botd/internal/upstream"
+)
+
+const png = "\x89PNG\r\n\x1a\n and the rest"
+
+// api is a cat API whose answers a test sets: the search's body, and what its
+// picture's address serves.
+type api struct {
+	*httptest.Server
+	search  string // %s is the server's address
+	status  int
+	picture http.HandlerFunc
+	asked   []*http.Request
+}
+
+func newAPI(t *testing.T) *api {
+	a := &api{search: `[{"id":"a","url":"%s/cat.png","width":1,"height":1}]`, status: http.StatusOK}
+	a.picture = func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, png) }
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/images/search", func(w http.ResponseWriter, r *http.Request) {
+		a.asked = append(a.asked, r)
+		w.WriteHeader(a.status)
+		fmt.Fprint(w, strings.ReplaceAll(a.search, "%s", a.URL))
+	})
+	mux.HandleFunc("GET /cat.png", func(w http.ResponseWriter, r *http.Request) { a.picture(w, r) })
+	a.Server = httptest.NewServer(mux)
+	t.Cleanup(a.Close)
+	return a
+}
+
+func (a *api) cats(t *testing.T) *upstream.CatAPI {
+	t.Helper()
+	g, err := upstream.NewGuard([]string{a.Listener.Addr().String()}, net.Dialer{Timeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := url.Parse(a.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := pool.New("cats", pool.Options{Dial: g.Dial, MaxRedirects: 3})
+	t.Cleanup(client.CloseIdle)
+	return upstream.NewCatAPI(base, "the-key", "botd-test (mail)", client, upstream.NewPictures("botd-test (mail)", client))
+}
+
+func TestRandomReturnsThePictureFound(t *testing.T) {
+	a := newAPI(t)
+	p, err := a.cats(t).Random(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.ContentType != "image/png" || p.Extension() != ".png" || string(p.Data) != png {
+		t.Errorf("got %s, %s, %q", p.ContentType, p.Extension(), p.Data)
+	}
+	r := a.asked[0]
+	if r.Header.Get("User-Agent") != "botd-test (mail)" || r.Header.Get("X-Api-Key") != "the-key" || strings.Contains(r.URL.String(), "the-key") {
+		t.Errorf("asked %s with %v", r.URL, r.Header)
+	}
+}
+
+func TestRandomFailsClearly(t *testing.T) {
+	tests := []struct {
+		name, search string
+		status       int
+		picture      http.HandlerFunc
+		is           error
+		says         string
+	}{
+		{name: "search refused", status: 429, says: "HTTP status 429"},
+		{name: "search is no JSON", search: "<html>", says: "read the cat search"},
+		{name: "nothing found", search: "[]", is: upstream.ErrNoPicture},
+		{name: "an address that is none", search: `[{"url":"file:///etc/passwd"}]`, says: "no web address"},
+		{name: "an address inside the operator's network", search: `[{"url":"http://127.0.0.1:1/cat.png"}]`, is: upstream.ErrPrivateAddress},
+		{name: "no such picture", search: `[{"url":"%s/none.png"}]`, says: "HTTP status 404"},
+		{name: "a page instead of a picture", is: upstream.ErrNotAPicture, picture: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png")
+			fmt.Fprint(w, "<html>captive portal</html>")
+		}},
+		{name: "a giant that says so", is: upstream.ErrTooLarge, picture: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(upstream.MaxPicture+1))
+			fmt.Fprint(w, png)
+		}},
+		{name: "a giant that does not", is: upstream.ErrTooLarge, picture: func(w http.ResponseWriter, _ *http.Request) {
+			chunk := bytes.Repeat([]byte("x"), 1<<20)
+			fmt.Fprint(w, png)
+			for range 9 {
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+			}
+		}},
+		{name: "cut short", says: "unexpected EOF", picture: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			fmt.Fprint(w, png)
+		}},
+		{name: "redirected into the operator's network", is: upstream.ErrPrivateAddress, picture: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/cat.png", http.StatusFound)
+		}},
+		{name: "redirected for ever", says: "more than 3 redirects", picture: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.String(), http.StatusFound)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := newAPI(t)
+			if tt.search != "" {
+				a.search = tt.search
+			}
+			if tt.status != 0 {
+				a.status = tt.status
+			}
+			if tt.picture != nil {
+				a.picture = tt.picture
+			}
+			p, err := a.cats(t).Random(t.Context())
+			if err == nil {
+				t.Fatalf("got a picture of %d bytes", len(p.Data))
+			}
+			if tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("error %q, want one that is %q", err, tt.is)
+			}
+			if !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("error %q does not say %q", err, tt.says)
+			}
+		})
+	}
+}
