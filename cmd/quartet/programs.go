@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"quartet/cmd/quartet/internal/fleet"
+)
+
+// program is one line of the table below: how to run it, what to tell a person
+// about it, and where its figures come from.
+type program struct {
+	fleet.Program
+	links   []link
+	metrics string   // a service's /metrics, or
+	stats   string   // a simulator's /_sim/stats,
+	figures []figure // and what to show of it
+}
+
+type link struct{ what, url string }
+
+// figure is one number of a simulator's statistics.
+type figure struct{ key, what string }
+
+// ports are the TCP ports of the system on 127.0.0.1.
+type ports struct{ signal, web, botd int }
+
+// portsFrom gives the usual ports, or a row that starts at base.
+func portsFrom(base int) ports {
+	if base == 0 {
+		return ports{signal: 8080, web: 8081, botd: 9101}
+	}
+	return ports{signal: base, web: base + 1, botd: base + 2}
+}
+
+// selftestGroup is the id of the simulated group "testbot", so that
+// `botd latency` can be tried beside a running system without writing into the
+// group of the chat page.
+const selftestGroup = "dqDvfVvWi9cFXZV7J8pybbI+ICUSd6cZQ+Z3zjxPeAg="
+
+// programs is the system, in the order in which it starts: the outside world
+// first, then the services that call it.
+func programs(o options, environ []string) []program {
+	p := portsFrom(o.ports)
+	signal, web, botd := loopback(p.signal), loopback(p.web), loopback(p.botd)
+	all := []program{
+		{
+			Program: fleet.Program{
+				Name:   "simweb",
+				Args:   []string{"-listen", web, "-seed-latencies"},
+				Ports:  []fleet.Port{{Addr: web, Use: "the simulated picture site"}},
+				Health: "http://" + web + "/_sim/stats", Status: http.StatusOK,
+			},
+			links:   []link{{"simulated picture site", "http://" + web + "/v1/images/search"}},
+			stats:   "http://" + web + "/_sim/stats",
+			figures: []figure{{"searches", "searches"}, {"pictures", "pictures"}},
+		},
+		{
+			Program: fleet.Program{
+				Name:   "simsignal",
+				Args:   []string{"-listen", signal, "-seed-latencies", "-chatter", o.chatter.String()},
+				Ports:  []fleet.Port{{Addr: signal, Use: "the simulated Signal API and its chat page"}},
+				Health: "http://" + signal + "/v1/health", Status: http.StatusNoContent,
+			},
+			links:   []link{{"group chat: type !kot", "http://" + signal + "/"}},
+			stats:   "http://" + signal + "/_sim/stats",
+			figures: []figure{{"frames_delivered", "frames delivered"}, {"frames_dropped", "dropped"}, {"sends", "sends taken"}},
+		},
+		{
+			Program: fleet.Program{
+				Name: "botd",
+				Env: []string{
+					"BOTD_SIGNAL_URL=http://" + signal,
+					"BOTD_NUMBER=+15550100000",
+					"BOTD_CAT_URL=http://" + web,
+					"BOTD_UPSTREAM_ALLOW=" + web,
+					"BOTD_ADMIN_ADDR=" + botd,
+					"BOTD_SELFTEST_GROUP=" + selftestGroup,
+				},
+				Ports:  []fleet.Port{{Addr: botd, Use: "its metrics and health"}},
+				Health: "http://" + botd + "/readyz", Status: http.StatusOK,
+			},
+			links: []link{
+				{"botd's metrics", "http://" + botd + "/metrics"},
+				{"botd's readiness", "http://" + botd + "/readyz"},
+			},
+			metrics: "http://" + botd + "/metrics",
+		},
+	}
+	for i := range all {
+		all[i].Path = filepath.Join(o.bin, all[i].Name)
+		// What is set here stands above the caller's environment; the rest of
+		// it passes, so that BOTD_LIMIT or OTEL_EXPORTER_OTLP_ENDPOINT work.
+		all[i].Env = append(environ[:len(environ):len(environ)], all[i].Env...)
+	}
+	return all
+}
+
+func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
