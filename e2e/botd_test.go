@@ -1,0 +1,261 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"quartet/e2e/internal/stack"
+)
+
+// ask emits frames in the group, each from a person of its own.
+func ask(texts ...string) []stack.Frame {
+	var frames []stack.Frame
+	for i, text := range texts {
+		frames = append(frames, stack.Frame{Text: text, Sender: person(i), Group: stack.GroupID})
+	}
+	return frames
+}
+
+func person(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1) }
+
+// collect returns the first n messages that the bot sent.
+func collect(t testing.TB, s stack.Sim, n int) []stack.Sent {
+	t.Helper()
+	var all []stack.Sent
+	var after int64
+	for deadline := time.Now().Add(stack.Patience); len(all) < n; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d messages came", len(all), n)
+		}
+		var page []stack.Sent
+		page, after = s.Sends(t, after, time.Second)
+		all = append(all, page...)
+	}
+	return all
+}
+
+func TestBotAnswersInTheGroup(t *testing.T) {
+	b := stack.StartBotd(t, stack.Options{})
+	b.Signal.Say(t, 5*time.Millisecond, ask("!pomoc", "!kot", "!ja", "dzień dobry", "!nieznane")...)
+	sends := collect(t, b.Signal, 3)
+	var texts, pictures int
+	for _, s := range sends {
+		switch {
+		case len(s.Attachments) == 1 && strings.HasPrefix(s.Attachments[0].ContentType, "image/") && s.Attachments[0].Bytes > 1000:
+			pictures++
+		case strings.Contains(s.Message, "!pomoc") || strings.Contains(s.Message, "poleceń"):
+			texts++
+		}
+		if !slices.ContainsFunc(s.Recipients, func(r string) bool { return strings.HasPrefix(r, "group.") }) {
+			t.Errorf("answered to %v", s.Recipients)
+		}
+	}
+	if texts != 2 || pictures != 1 {
+		t.Errorf("%d texts and %d pictures, want 2 and 1: %+v", texts, pictures, sends)
+	}
+}
+
+// Both shapes of the server's answer, and its refusals, over the real wire.
+func TestBotTakesBothShapesOfTheSendAnswer(t *testing.T) {
+	for _, shape := range []string{"object", "array"} {
+		t.Run(shape, func(t *testing.T) {
+			b := stack.StartBotd(t, stack.Options{Signal: []string{"-quirks", "send_answer=" + shape}})
+			b.Signal.Say(t, 0, ask("!pomoc")...)
+			collect(t, b.Signal, 1)
+			stack.Eventually(t, "the reply is counted as sent", func() error {
+				if metrics := get(t, b.Admin+"/metrics"); !strings.Contains(metrics, `operation="pomoc",outcome="ok"`) {
+					return fmt.Errorf("not yet")
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func get(t testing.TB, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// The names that every service shares, as a scrape sees them.
+func TestMetricsCarryTheSharedNames(t *testing.T) {
+	b := stack.StartBotd(t, stack.Options{})
+	b.Signal.Say(t, 5*time.Millisecond, ask("!pomoc", "!kot")...)
+	collect(t, b.Signal, 2)
+	names := []string{
+		`quartet_request_duration_seconds_count{`, `quartet_request_own_duration_seconds_bucket{`, `le="0.1"`,
+		`quartet_request_upstream_duration_seconds_count{`,
+		`phase="queue"`, `phase="dispatch"`, `phase="compute"`, `phase="upstream"`, `phase="send"`,
+		`quartet_upstream_call_duration_seconds_count{`, `service_peer_name="thecatapi"`, `service_peer_name="pictures"`, `service_peer_name="signal"`,
+		`quartet_budget_limit`, `quartet_budget_usage`, `quartet_budget_waiting`, `budget_name="botd.slots"`,
+		`quartet_lock_entries`, `quartet_pool_connections`, `quartet_cache_requests_total`,
+		`quartet_botd_frames_total`, `quartet_botd_dropped_total`,
+		`service_name="botd"`,
+	}
+	stack.Eventually(t, "all names are there", func() error {
+		metrics := get(t, b.Admin+"/metrics")
+		for _, name := range names {
+			if !strings.Contains(metrics, name) {
+				return fmt.Errorf("no %s in\n%s", name, metrics)
+			}
+		}
+		return nil
+	})
+}
+
+// What was taken is answered before a stop, and the exit code says so.
+func TestTermServesWhatWasTaken(t *testing.T) {
+	b := stack.StartBotd(t, stack.Options{})
+	b.Signal.Put(t, "latency", map[string]any{"send_text": "300ms"})
+	b.Signal.Say(t, 5*time.Millisecond, ask("!pomoc", "!pomoc", "!pomoc", "!pomoc")...)
+	stack.Eventually(t, "all have been read", func() error {
+		if !strings.Contains(get(t, b.Admin+"/metrics"), `quartet_botd_frames_total{kind="text",service_name="botd"} 4`) {
+			return fmt.Errorf("not yet")
+		}
+		return nil
+	})
+	if err := b.Stop(); err != nil {
+		t.Errorf("botd ended with %v", err)
+	}
+	if sends, _ := b.Signal.Sends(t, 0, 0); len(sends) != 4 {
+		t.Errorf("%d of 4 answers went out", len(sends))
+	}
+}
+
+func TestWrongConfigurationRefusesToStart(t *testing.T) {
+	p := stack.Start(t, "botd", []string{"BOTD_LIMITS=9", "BOTD_SIGNAL_URL=nowhere"})
+	err := p.Wait()
+	exit, ok := err.(*exec.ExitError)
+	if !ok || exit.ExitCode() != 2 {
+		t.Errorf("ended with %v, want exit code 2", err)
+	}
+	for _, name := range []string{"BOTD_NUMBER", "BOTD_LIMITS"} {
+		if !strings.Contains(p.Log(), name) {
+			t.Errorf("%s is not named in:\n%s", name, p.Log())
+		}
+	}
+}
+
+// A server that is not there yet is waited for, and one that went is missed.
+func TestReadyFollowsTheServer(t *testing.T) {
+	signal, admin := stack.FreeAddr(t), stack.FreeAddr(t)
+	b := stack.Start(t, "botd", []string{"BOTD_SIGNAL_URL=http://" + signal, "BOTD_NUMBER=" + stack.Number, "BOTD_ADMIN_ADDR=" + admin})
+	b.WaitHTTP(t, "http://"+admin+"/livez", http.StatusOK)
+	b.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusServiceUnavailable)
+	sim := stack.Start(t, "simsignal", nil, "-listen", signal)
+	b.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusOK)
+	sim.Signal(syscall.SIGKILL)
+	b.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusServiceUnavailable)
+}
+
+// report is what botd latency --json prints.
+type report struct {
+	Times  int `json:"times"`
+	Failed int `json:"failed"`
+	Fields []struct {
+		Field string  `json:"field"`
+		P50   float64 `json:"p50"`
+	} `json:"fields"`
+}
+
+func (r report) p50(field string) float64 {
+	for _, f := range r.Fields {
+		if f.Field == field {
+			return f.P50
+		}
+	}
+	return -1
+}
+
+// The whole way of a measurement: injected latencies come out in the phases
+// they belong to, and the cooldown neither stops nor outlives it.
+func TestLatencyTellsWhoseTimeItWas(t *testing.T) {
+	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_COOLDOWN=1h"}})
+	b.Signal.Put(t, "latency", map[string]any{"send_text": "60ms", "send_attachment": "90ms"})
+	b.Web.Put(t, "latency", map[string]any{"search": "40ms", "picture": "50ms"})
+	for _, tt := range []struct {
+		flag           string
+		upstream, send float64
+	}{{"--text=!pomoc", 0, 60}, {"--picture", 90, 90}} {
+		cmd := exec.Command(stack.Program(t, "botd"), "latency", b.Admin, tt.flag, "--times", "3", "--json")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", tt.flag, err, out)
+		}
+		var r report
+		if err := json.Unmarshal(out, &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Times != 3 || r.Failed != 0 {
+			t.Errorf("%s: %s", tt.flag, out)
+		}
+		// What was injected is a floor; what the machine adds is not judged here.
+		if got := r.p50("upstream_ms"); got < tt.upstream || (tt.upstream == 0 && got != 0) {
+			t.Errorf("%s: upstream_ms %v, injected %v", tt.flag, got, tt.upstream)
+		}
+		if got := r.p50("send_ms"); got < tt.send {
+			t.Errorf("%s: send_ms %v, injected %v", tt.flag, got, tt.send)
+		}
+		if own, total := r.p50("own_ms"), r.p50("total_ms"); own <= 0 || own > total-tt.send {
+			t.Errorf("%s: own_ms %v of %v contains what was injected", tt.flag, own, total)
+		}
+	}
+}
+
+// Whatever the server does, the next question is answered. Each quirk is one
+// that the real server was seen to have.
+func TestServerFaultsEndOneReplyAtMost(t *testing.T) {
+	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_SEND_TIMEOUT=500ms", "BOTD_LIMIT=2"}})
+	asker := 100
+	for _, quirk := range []string{
+		"send_hang", "send_hang_lost", "send_cut", "send_429", "send_429_delivered", "send_429_upload", "partial_failure",
+		"send_fail_bug", "send_fail_account", "send_fail_identity", "send_fail_permanent", "send_fail_rate_limit",
+		"send_fail_too_large", "send_fail_transient", "send_fail_prekeys", "send_fail_profile",
+		"exception_only", "error_frames", "duplicate_frames",
+	} {
+		t.Run(quirk, func(t *testing.T) {
+			b.Signal.Put(t, "quirks", map[string]any{quirk: 1})
+			command := "!pomoc"
+			if quirk == "send_429_upload" {
+				command = "!kot"
+			}
+			_, after := b.Signal.Sends(t, 0, 0)
+			asker += 2
+			b.Signal.Say(t, 5*time.Millisecond,
+				stack.Frame{Text: command, Sender: person(asker), Group: stack.GroupID},
+				stack.Frame{Text: "!ja", Sender: person(asker + 1), Name: quirk, Group: stack.GroupID})
+			stack.Eventually(t, "the next question is answered", func() error {
+				sends, next := b.Signal.Sends(t, after, time.Second)
+				after = next
+				if !slices.ContainsFunc(sends, func(s stack.Sent) bool { return strings.HasPrefix(s.Message, quirk+",") }) {
+					return fmt.Errorf("%d other messages came", len(sends))
+				}
+				return nil
+			})
+		})
+	}
+	// All is over but for what hangs, which its time-out ends: nothing is stuck.
+	stack.Eventually(t, "every slot is free again", func() error {
+		if metrics := get(t, b.Admin+"/metrics"); !strings.Contains(metrics, `quartet_budget_usage{budget_name="botd.slots",service_name="botd"} 0`) {
+			return fmt.Errorf("not yet")
+		}
+		return nil
+	})
+}

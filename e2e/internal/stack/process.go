@@ -1,0 +1,240 @@
+// Package stack runs the project's real programs for tests: it builds them
+// once, starts them on free ports of 127.0.0.1, and steers the simulators.
+package stack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Patience is how long a test waits for what must come: many times what it
+// takes on a loaded machine.
+const Patience = 60 * time.Second
+
+// programs are the packages of the programs, from the repository's root.
+var programs = map[string]string{
+	"botd":      "./services/botd/cmd/botd",
+	"simsignal": "./sim/cmd/simsignal",
+	"simweb":    "./sim/cmd/simweb",
+	"quartet":   "./cmd/quartet",
+}
+
+// build makes all programs once and returns the folder they are in.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "quartet-e2e-")
+	if err != nil {
+		return "", err
+	}
+	args := []string{"build", "-o", dir + string(filepath.Separator)}
+	for _, pkg := range programs {
+		args = append(args, pkg)
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Dir = Root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+// Main runs the tests of a package and takes the built programs away.
+func Main(m *testing.M) int {
+	code := m.Run()
+	if dir, _ := build(); dir != "" {
+		os.RemoveAll(dir)
+	}
+	return code
+}
+
+// Root is the repository's root.
+func Root() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			panic("go.work is in no parent folder")
+		}
+		dir = parent
+	}
+}
+
+// Program is the path of a built program.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, name)
+}
+
+// Process is a running program.
+type Process struct {
+	Name string
+	cmd  *exec.Cmd
+	log  *lockedBuffer
+	done chan struct{} // closed when the program has ended
+	err  error         // how it ended; read after done
+}
+
+// Start starts a program with exactly the given environment beside PATH and
+// HOME. At the end of the test it is stopped, and its log is shown if the test
+// failed.
+func Start(t testing.TB, name string, env []string, args ...string) *Process {
+	t.Helper()
+	p := &Process{Name: name, log: &lockedBuffer{}, done: make(chan struct{})}
+	p.cmd = exec.Command(Program(t, name), args...)
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("the end of %s's log:\n%s", name, p.log.tail(8<<10))
+		}
+	})
+	return p
+}
+
+// Stop sends SIGTERM, waits, and returns how the program ended.
+func (p *Process) Stop() error {
+	p.Signal(syscall.SIGTERM)
+	return p.Wait()
+}
+
+// Signal sends a signal to the program.
+func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// Wait waits until the program has ended and returns how.
+func (p *Process) Wait() error {
+	select {
+	case <-p.done:
+		return p.err
+	case <-time.After(Patience):
+		return fmt.Errorf("%s did not end", p.Name)
+	}
+}
+
+// Kill ends the program and everything it started.
+func (p *Process) Kill() {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.done
+}
+
+// Pid is the process id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Log is what the program has printed so far.
+func (p *Process) Log() string { return p.log.tail(1 << 30) }
+
+// WaitHTTP waits until a GET of url answers status.
+func (p *Process) WaitHTTP(t testing.TB, url string, status int) {
+	t.Helper()
+	Eventually(t, fmt.Sprintf("%s answers %d at %s", p.Name, status, url), func() error {
+		select {
+		case <-p.done:
+			t.Fatalf("%s ended: %v\n%s", p.Name, p.err, p.log.tail(8<<10))
+		default:
+		}
+		resp, err := http.Get(url)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode != status {
+			return fmt.Errorf("status %d", resp.StatusCode)
+		}
+		return nil
+	})
+}
+
+// Eventually waits until try succeeds, and fails the test when it never does.
+func Eventually(t testing.TB, what string, try func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("never: %s: %v", what, err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// FreeAddr is an address of 127.0.0.1 where nothing listens at the moment.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Need skips the test on a user's machine when a program that it needs is
+// missing, and fails it in CI, where set-up must have brought it.
+func Need(t testing.TB, names ...string) string {
+	t.Helper()
+	var errs []error
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			return path
+		}
+		errs = append(errs, err)
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal(errors.Join(errs...))
+	}
+	t.Skip(errors.Join(errs...))
+	return ""
+}
+
+// lockedBuffer keeps what a program prints.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // guarded by mu
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) tail(n int) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.buf.Bytes()
+	return string(all[max(0, len(all)-n):])
+}
