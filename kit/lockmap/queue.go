@@ -12,11 +12,12 @@ const maxNested = 64
 // the place up; let granted unlock at once when it comes too late.
 //
 // If the key is free, granted runs before Queue returns. Otherwise it runs on
-// the goroutine that unlocks the key, within its call of Unlock, so it should
-// be quick: start or hand over the work, do not do it. It may use the map
-// freely, the same key included. Functions that unlock at once and so call each
-// other do not grow a stack without bound: beyond a depth of 64, each runs on a
-// goroutine of its own. If granted panics, the key stays locked.
+// the goroutine that hands the key on, within its call of Unlock, or of a Lock
+// that was granted the key after its context had ended. So it should be quick:
+// start or hand over the work, do not do it. It may use the map freely, the same
+// key included. Functions that unlock at once and so call each other do not grow
+// a stack without bound: while 64 run, each further one gets a goroutine of its
+// own. If granted panics, the key stays locked.
 //
 // Queue fails with ErrBusy when the cap on waiters is reached; granted is then
 // never called.

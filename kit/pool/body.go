@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,8 +45,8 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 func (b *body) fail(err error) error {
-	if cause := context.Cause(b.call.ctx); cause != nil && !b.call.done.Load() && !errors.Is(err, cause) {
-		err = cause
+	if b.call.ctx.Err() != nil && !b.call.done.Load() {
+		err = contextError(b.call.ctx)
 	}
 	err = b.call.wrap(fmt.Errorf("body: %w", err))
 	b.call.end(err)

@@ -104,8 +104,8 @@ type entry[K comparable, V any] struct {
 
 // NewCache makes a cache of what fetch returns.
 func NewCache[K comparable, V any](name string, o CacheOptions, fetch func(context.Context, K) (V, error)) *Cache[K, V] {
-	o.MaxEntries = orDefault(o.MaxEntries, 1024)
-	o.FetchTimeout = orDefault(o.FetchTimeout, 30*time.Second)
+	o.MaxEntries = orDefault(max(o.MaxEntries, 0), 1024)
+	o.FetchTimeout = orDefault(max(o.FetchTimeout, 0), 30*time.Second)
 	c := &Cache[K, V]{
 		name: name, o: o, fetch: fetch, born: time.Now(),
 		entries: make(map[K]*entry[K, V]), flights: make(map[K]*flight[K, V]),
@@ -116,7 +116,8 @@ func NewCache[K comparable, V any](name string, o CacheOptions, fetch func(conte
 
 // Get returns the value of key, fetching it if need be. A value at hand is
 // returned whatever ctx says. Else errors are those of fetch, to all who
-// waited for it, or the cause of ctx's end, or ErrClosed; all wrapped.
+// waited for it, or ctx.Err() with the cause of ctx's end, or ErrClosed; all
+// wrapped.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
 	now := time.Since(c.born)
 	c.mu.RLock()

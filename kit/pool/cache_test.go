@@ -201,7 +201,7 @@ func TestTheFirstCallersCancelHitsNobodyElse(t *testing.T) {
 		errBored := errors.New("bored")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() {
-			if _, err := c.Get(ctx, "a"); !errors.Is(err, errBored) {
+			if _, err := c.Get(ctx, "a"); !errors.Is(err, errBored) || !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v", err)
 			}
 		}()
@@ -438,5 +438,12 @@ func TestAnEvictionIsBounded(t *testing.T) {
 				t.Errorf("Peek(%s): %v", key, ok)
 			}
 		}
+	})
+}
+
+func TestNegativeBoundsAreTheDefaults(t *testing.T) {
+	bubble(t, pool.CacheOptions{TTL: time.Minute, MaxEntries: -1, FetchTimeout: -1}, func(t *testing.T, c *pool.Cache[string, string], s *source) {
+		expect(t, c, "a", "a1", nil)
+		expect(t, c, "a", "a1", nil)
 	})
 }

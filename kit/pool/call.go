@@ -68,9 +68,9 @@ type call struct {
 // the body included. The caller closes the body; reading it to the end ends
 // the call as well.
 //
-// Errors name the peer and the operation, never the URL, and wrap the cause:
-// the context's, ErrBodyTooLarge, or net's. ErrUnsent is among them when no
-// byte of the request has left.
+// Errors name the peer and the operation, never the URL, and wrap the reason:
+// the context's Err and its cause, ErrBodyTooLarge, or net's. ErrUnsent is among
+// them when no byte of the request has left.
 func (c *Client) Do(operation string, req *http.Request) (*http.Response, error) {
 	k := c.begin(operation, req)
 	resp, err := k.roundTrips(req)
@@ -89,7 +89,7 @@ func (c *Client) Do(operation string, req *http.Request) (*http.Response, error)
 	resp.Body = &body{rc: resp.Body, call: k, length: resp.ContentLength, limit: c.o.MaxBody}
 	// A body that is neither read nor closed ends here. The function keeps
 	// away from stopWatch, which is being written.
-	k.stopWatch = context.AfterFunc(k.ctx, func() { k.finish(k.wrap(context.Cause(k.ctx))) })
+	k.stopWatch = context.AfterFunc(k.ctx, func() { k.finish(k.wrap(contextError(k.ctx))) })
 	return resp, nil
 }
 
@@ -142,8 +142,8 @@ func (k *call) fail(err error) error {
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err // the URL may hold what no log should
 	}
-	if cause := context.Cause(k.ctx); cause != nil && !errors.Is(err, cause) {
-		err = cause
+	if k.ctx.Err() != nil {
+		err = contextError(k.ctx)
 	}
 	if unsent {
 		err = fmt.Errorf("%w: %w", ErrUnsent, err)
@@ -151,6 +151,16 @@ func (k *call) fail(err error) error {
 	err = k.wrap(err)
 	k.end(err)
 	return err
+}
+
+// contextError is why ctx ended: what it says itself, and the cause unless
+// that says as much.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 func (k *call) wrap(err error) error {

@@ -163,6 +163,7 @@ func TestErrUnsentTellsWhatThePeerCannotHave(t *testing.T) {
 		ctx    func(context.Context) context.Context
 		unsent bool
 		is     error
+		too    error // also this
 	}{
 		"refused":         {url: gone.URL, unsent: true, is: syscall.ECONNREFUSED},
 		"forbidden":       {o: pool.Options{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errForbidden }}, url: hang.URL, unsent: true, is: errForbidden},
@@ -170,12 +171,12 @@ func TestErrUnsentTellsWhatThePeerCannotHave(t *testing.T) {
 		"no tls":          {url: strings.Replace(plain.URL, "http:", "https:", 1), unsent: true},
 		"no answer":       {o: pool.Options{HeaderTimeout: 30 * time.Millisecond}, url: hang.URL, is: context.DeadlineExceeded},
 		"call too long":   {o: pool.Options{Timeout: 30 * time.Millisecond}, url: hang.URL, is: context.DeadlineExceeded},
-		"caller gives up": {url: hang.URL, ctx: bored, is: errBored},
+		"caller gives up": {url: hang.URL, ctx: bored, is: errBored, too: context.Canceled},
 		"given up before": {url: hang.URL, ctx: func(ctx context.Context) context.Context {
 			ctx, cancel := context.WithCancelCause(ctx)
 			cancel(errBored)
 			return ctx
-		}, unsent: true, is: errBored},
+		}, unsent: true, is: errBored, too: context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen calls
@@ -191,6 +192,9 @@ func TestErrUnsentTellsWhatThePeerCannotHave(t *testing.T) {
 			}
 			if tc.is != nil && !errors.Is(err, tc.is) {
 				t.Errorf("error %v is not %v", err, tc.is)
+			}
+			if tc.too != nil && !errors.Is(err, tc.too) {
+				t.Errorf("error %v is not %v", err, tc.too)
 			}
 			if err != nil && (strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), "peer: test: ")) {
 				t.Errorf("error %q", err)

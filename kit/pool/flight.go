@@ -72,7 +72,7 @@ func (c *Cache[K, V]) slow(ctx context.Context, key K) (V, error) {
 		return none, c.wrap(ErrClosed)
 	case ctx.Err() != nil:
 		c.mu.Unlock()
-		return none, c.wrap(context.Cause(ctx))
+		return none, c.wrap(contextError(ctx))
 	}
 	c.counts.Misses++
 	f := c.flights[key]
@@ -94,7 +94,7 @@ func (c *Cache[K, V]) await(ctx context.Context, f *flight[K, V]) (v V, err erro
 		return f.val, f.err
 	case <-ctx.Done():
 		c.leave(f)
-		return v, c.wrap(context.Cause(ctx))
+		return v, c.wrap(contextError(ctx))
 	}
 }
 
@@ -130,7 +130,7 @@ func (c *Cache[K, V]) run(f *flight[K, V]) {
 	var v V
 	unwatch := context.AfterFunc(f.ctx, func() {
 		var none V
-		c.settle(f, none, context.Cause(f.ctx))
+		c.settle(f, none, contextError(f.ctx))
 	})
 	defer unwatch()
 	err := errExited
@@ -154,7 +154,7 @@ func (c *Cache[K, V]) settle(f *flight[K, V], v V, err error) {
 	f.settled = true
 	if err != nil {
 		if cause := context.Cause(f.ctx); cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w: %w", cause, err)
+			err = fmt.Errorf("%w: %w", contextError(f.ctx), err)
 		}
 		err = c.wrap(err)
 	}

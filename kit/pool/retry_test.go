@@ -23,6 +23,10 @@ func TestOnlyReadsAreSentAgain(t *testing.T) {
 		return req
 	}
 	asRead := func(req *http.Request) *http.Request { return req.WithContext(pool.AsRead(req.Context())) }
+	inChunks := func(req *http.Request) *http.Request {
+		req.ContentLength, req.GetBody = -1, nil
+		return req
+	}
 	noRewind := func(req *http.Request) *http.Request { req.GetBody = nil; return asRead(req) }
 	for _, tc := range []struct {
 		name, method, body string
@@ -42,6 +46,7 @@ func TestOnlyReadsAreSentAgain(t *testing.T) {
 		{name: "POST without a body", method: "POST"},
 		{name: "POST with a key", method: "POST", body: "id", mark: keyed},
 		{name: "POST with a key, without a body", method: "POST", mark: keyed},
+		{name: "POST in chunks", method: "POST", body: "id", mark: inChunks},
 		{name: "PUT", method: "PUT", body: "id"},
 		{name: "PATCH", method: "PATCH", body: "id"},
 		{name: "DELETE", method: "DELETE"},

@@ -23,7 +23,6 @@ const (
 	writeTimeout      = 2 * time.Minute
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 16 << 10
-	readyTimeout      = 2 * time.Second
 	scrapeTimeout     = 10 * time.Second
 	graceTimeout      = 5 * time.Second // for requests under way when Serve's context ends
 )
@@ -52,8 +51,9 @@ func (t *Telemetry) listen(ctx context.Context, o Options, registry *prometheus.
 
 func adminMux(o Options, registry *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
+	ready := &readiness{check: o.Ready}
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { readyz(w, r, o.Ready) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { readyz(w, r, ready) })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
 		ErrorHandling:     promhttp.ContinueOnError, // one bad series hides no other
@@ -75,14 +75,10 @@ func adminMux(o Options, registry *prometheus.Registry) *http.ServeMux {
 }
 
 // readyz answers 200 "ready", or 503 and the reason.
-func readyz(w http.ResponseWriter, r *http.Request, ready func(context.Context) error) {
-	if ready != nil {
-		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-		defer cancel()
-		if err := ready(ctx); err != nil {
-			plain(w, http.StatusServiceUnavailable, err.Error())
-			return
-		}
+func readyz(w http.ResponseWriter, r *http.Request, ready *readiness) {
+	if err := ready.ask(r.Context()); err != nil {
+		plain(w, http.StatusServiceUnavailable, err.Error())
+		return
 	}
 	plain(w, http.StatusOK, "ready")
 }

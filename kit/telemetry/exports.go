@@ -36,10 +36,11 @@ func exported(getenv func(string) string, signal string, known ...string) (bool,
 		name = "OTEL_EXPORTER_OTLP_ENDPOINT"
 		endpoint = getenv(name)
 	}
-	if endpoint == "" {
+	chosen := getenv("OTEL_" + signal + "_EXPORTER")
+	if chosen == "" && endpoint == "" {
 		return false, nil
 	}
-	if chosen := getenv("OTEL_" + signal + "_EXPORTER"); chosen != "" {
+	if chosen != "" {
 		exporters := strings.Split(chosen, ",")
 		for _, exporter := range exporters {
 			if exporter != "none" && !slices.Contains(known, exporter) {
@@ -50,7 +51,7 @@ func exported(getenv func(string) string, signal string, known ...string) (bool,
 			return false, nil
 		}
 	}
-	if u, err := url.Parse(endpoint); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+	if u, err := url.Parse(endpoint); endpoint != "" && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
 		return false, fmt.Errorf("%s=%s: not an http or https URL", name, endpoint)
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {

@@ -11,7 +11,8 @@
 //
 //   - OTEL_EXPORTER_OTLP_ENDPOINT, or its _TRACES_ and _METRICS_ forms, turn the
 //     export on. Without them there is no tracer, and recording does not allocate.
-//   - OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER: "none" turns one off again.
+//   - OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER: "otlp" turns one on without an
+//     endpoint (the SDK's is localhost:4318), "none" turns one off again.
 //   - OTEL_SDK_DISABLED: no spans, no metrics but those of the Go runtime.
 //   - OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME,
 //     OTEL_BSP_*, OTEL_METRIC_EXPORT_*, OTEL_EXPORTER_OTLP_*: by the SDK.
@@ -63,8 +64,9 @@ type Options struct {
 	Log *slog.Logger
 
 	// Ready says whether the service can work, by a nil error, or else why not.
-	// It is asked at each GET /readyz and must heed its context, which ends
-	// after two seconds. nil means always ready.
+	// It is asked at GET /readyz, once for all who ask at the same time, and
+	// should heed its context, which ends after two seconds; after three, a
+	// service that does not answer is not ready. nil means always ready.
 	Ready func(ctx context.Context) error
 
 	// Routes, if set, adds a service's own endpoints to the admin server.
@@ -135,10 +137,14 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 		if t.listener != nil {
 			errs = append(errs, t.server.Close(), closed(t.listener.Close()))
 		}
-		for _, flush := range t.flush {
-			errs = append(errs, flush(ctx))
+		// Side by side: metrics that nobody takes must not cost the spans.
+		flushed := make([]error, len(t.flush))
+		var all sync.WaitGroup
+		for i, flush := range t.flush {
+			all.Go(func() { flushed[i] = flush(ctx) })
 		}
-		if err := errors.Join(errs...); err != nil {
+		all.Wait()
+		if err := errors.Join(append(errs, flushed...)...); err != nil {
 			t.stopped = fmt.Errorf("shut telemetry down: %w", err)
 		}
 	})

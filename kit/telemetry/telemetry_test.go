@@ -335,6 +335,7 @@ func TestAnEnvironmentThatCannotWorkIsRefused(t *testing.T) {
 	}{
 		{"no URL", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"},
 		{"gRPC", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
+		{"an unknown exporter", map[string]string{"OTEL_METRICS_EXPORTER": "statsd"}, "OTEL_METRICS_EXPORTER=statsd"},
 		{"another exporter", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4318", "OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER=zipkin"},
 	}
 	for _, tt := range tests {
@@ -350,6 +351,14 @@ func TestAnEnvironmentThatCannotWorkIsRefused(t *testing.T) {
 	}
 }
 
+func TestOTLPByNameNeedsNoEndpoint(t *testing.T) {
+	t.Setenv("OTEL_TRACES_EXPORTER", "otlp")
+	tel := start(t, telemetry.Options{})
+	if _, span := tel.TracerProvider.Tracer("x").Start(t.Context(), "x"); !span.IsRecording() {
+		t.Error("no tracer")
+	}
+}
+
 func TestNoneTurnsASignalOff(t *testing.T) {
 	c := collect(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
@@ -361,6 +370,32 @@ func TestNoneTurnsASignalOff(t *testing.T) {
 	}
 	if c.posts["/v1/traces"] != 1 || c.posts["/v1/metrics"] != 0 {
 		t.Errorf("posted %v", c.posts)
+	}
+}
+
+func TestMetricsThatNobodyTakesDoNotCostTheSpans(t *testing.T) {
+	c := collect(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", c.URL+"/v1/traces")
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://"+silent.Addr().String()+"/v1/metrics")
+	tel := start(t, telemetry.Options{})
+	request(t.Context(), tel.Instruments)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	down := make(chan error, 1)
+	go func() { down <- tel.Shutdown(ctx) }()
+	eventually(t, "the spans arrive", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.spans) == 3
+	})
+	cancel()
+	if err := <-down; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -154,6 +154,7 @@ func TestFailuresAreFiledUnderTheirType(t *testing.T) {
 		{timing.InternalError, errors.New("secret"), "error.type=internal_error,operation=cat,outcome=internal_error"},
 		{timing.UpstreamError, fmt.Errorf("get: %w", &net.DNSError{}), "error.type=*net.DNSError,operation=cat,outcome=upstream_error"},
 		{timing.InternalError, fmt.Errorf("open: %w", &fs.PathError{Err: os.ErrNotExist}), "error.type=*fs.PathError,operation=cat,outcome=internal_error"},
+		{timing.UpstreamError, fmt.Errorf("call: %w", fmt.Errorf("%w: %w", errors.New("not sent"), &net.DNSError{})), "error.type=*net.DNSError,operation=cat,outcome=upstream_error"},
 		{timing.UpstreamError, errors.Join(errors.New("a"), errors.New("b")), "error.type=upstream_error,operation=cat,outcome=upstream_error"},
 	}
 	for _, tt := range tests {

@@ -88,7 +88,8 @@ func FromContext(ctx context.Context) *Record {
 // Start begins the record: at is the time.Now of when the frame was read, and
 // phase Queue begins there. A running record stays as it is. A record that has
 // ended begins anew, for loops that use one record again and again; nobody may
-// then still hold a context or a call of its earlier life.
+// then still hold a context or a call of its earlier life. A fetch of a
+// pool.Cache holds the context of whoever began it, and may outlive the request.
 func (r *Record) Start(at time.Time) {
 	if r == nil {
 		return

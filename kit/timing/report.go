@@ -75,14 +75,15 @@ func fail(span trace.Span, errorType string) {
 }
 
 // typeOf is the error.type of a failure: the Go type of the innermost error whose
-// type says something, or else the outcome. Types are bounded by the program;
-// texts are not, and may carry what users wrote.
+// type says something, or else the outcome; of several errors wrapped in one, the
+// last counts. Types are bounded by the program; texts are not, and may carry
+// what users wrote.
 func typeOf(err error, outcome Outcome) string {
 	name := outcome.String()
 	if outcome == Timeout {
 		return name
 	}
-	for ; err != nil; err = errors.Unwrap(err) {
+	for ; err != nil; err = innerOf(err) {
 		if status, ok := err.(statusError); ok {
 			return strconv.Itoa(int(status))
 		}
@@ -91,6 +92,16 @@ func typeOf(err error, outcome Outcome) string {
 		}
 	}
 	return name
+}
+
+// innerOf is what err wraps, nil if nothing.
+func innerOf(err error) error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		if all := several.Unwrap(); len(all) > 0 {
+			return all[len(all)-1]
+		}
+	}
+	return errors.Unwrap(err)
 }
 
 // wordless are the types of errors that are nothing but text.
