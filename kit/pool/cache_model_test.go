@@ -118,7 +118,7 @@ func play(t *testing.T, ops []byte) {
 func TestCacheStorm(t *testing.T) {
 	errFetch := errors.New("fetch")
 	var running atomic.Int64
-	o := pool.CacheOptions{TTL: time.Millisecond, StaleFor: time.Millisecond, NegativeTTL: time.Millisecond / 2, Jitter: 0.5, MaxEntries: 6, FetchTimeout: 50 * time.Millisecond}
+	o := pool.CacheOptions{TTL: time.Millisecond, StaleFor: time.Millisecond, NegativeTTL: time.Millisecond / 2, Jitter: 0.5, MaxEntries: 6, FetchTimeout: time.Minute}
 	c := pool.NewCache("storm", o, func(ctx context.Context, key int) (int, error) {
 		running.Add(1)
 		defer running.Add(-1)
