@@ -2,13 +2,15 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -153,7 +155,8 @@ func TestWrongConfigurationRefusesToStart(t *testing.T) {
 	}
 }
 
-// A server that is not there yet is waited for, and one that went is missed.
+// A server that is not there yet is waited for, and one that went is missed
+// until it is back.
 func TestReadyFollowsTheServer(t *testing.T) {
 	signal, admin := stack.FreeAddr(t), stack.FreeAddr(t)
 	b := stack.Start(t, "botd", []string{"BOTD_SIGNAL_URL=http://" + signal, "BOTD_NUMBER=" + stack.Number, "BOTD_ADMIN_ADDR=" + admin})
@@ -161,8 +164,70 @@ func TestReadyFollowsTheServer(t *testing.T) {
 	b.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusServiceUnavailable)
 	sim := stack.Start(t, "simsignal", nil, "-listen", signal)
 	b.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusOK)
-	sim.Signal(syscall.SIGKILL)
+	sim.Kill()
 	b.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusServiceUnavailable)
+	stack.Start(t, "simsignal", nil, "-listen", signal)
+	b.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusOK)
+	s := stack.Sim{URL: "http://" + signal}
+	s.Say(t, 0, ask("!pomoc")...)
+	collect(t, s, 1)
+	if metrics := get(t, "http://"+admin+"/metrics"); !regexp.MustCompile(`quartet_botd_receive_gap_seconds_total{[^}]*} [0-9.e-]*[1-9]`).MatchString(metrics) {
+		t.Errorf("the gap was not counted in\n%s", metrics)
+	}
+}
+
+// A server that says it is well, and cannot be worked with, makes the bot not
+// ready. It says what to mend, and goes on by itself once that is done.
+func TestNotReadySaysWhatToMend(t *testing.T) {
+	b := stack.StartBotd(t, stack.Options{})
+	for _, tt := range []struct {
+		quirk        string
+		broken, well any
+		says         string
+	}{
+		{"about_mode", "normal", "json-rpc", "MODE=json-rpc"},
+		{"account_missing", true, false, "BOTD_NUMBER"},
+	} {
+		t.Run(tt.quirk, func(t *testing.T) {
+			b.Signal.Put(t, "quirks", map[string]any{tt.quirk: tt.broken})
+			b.Signal.Disconnect(t)
+			stack.Eventually(t, "readyz says what to mend", func() error {
+				if says := get(t, b.Admin+"/readyz"); !strings.Contains(says, tt.says) {
+					return errors.New(says)
+				}
+				return nil
+			})
+			b.WaitHTTP(t, b.Signal.URL+"/v1/health", http.StatusNoContent)
+			b.Signal.Put(t, "quirks", map[string]any{tt.quirk: tt.well})
+			b.WaitHTTP(t, b.Admin+"/readyz", http.StatusOK)
+		})
+	}
+}
+
+// Whoever hides the number is answered all the same.
+func TestHiddenNumberIsAnsweredByUUID(t *testing.T) {
+	b := stack.StartBotd(t, stack.Options{Signal: []string{"-quirks", "number_null"}})
+	b.Signal.Say(t, 0, stack.Frame{Text: "!ja", Sender: person(1), Name: "Ala"})
+	if sent := collect(t, b.Signal, 1)[0]; !slices.Equal(sent.Recipients, []string{person(1)}) {
+		t.Errorf("answered to %v", sent.Recipients)
+	}
+}
+
+// Neither calls nor the websocket go through a proxy that happens to be in the
+// environment: it would read all that is said.
+func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
+	_, port, err := net.SplitHostPort(stack.FreeAddr(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := stack.FreeAddr(t)
+	stack.Start(t, "simsignal", nil, "-listen", "127.0.0.1:"+port)
+	b := stack.Start(t, "botd", []string{
+		"HTTP_PROXY=http://127.0.0.1:1",
+		"BOTD_SIGNAL_URL=http://0.0.0.0:" + port, // this machine, under a name for which Go uses proxies
+		"BOTD_NUMBER=" + stack.Number, "BOTD_ADMIN_ADDR=" + admin,
+	})
+	b.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusOK)
 }
 
 // report is what botd latency --json prints.
@@ -222,7 +287,7 @@ func TestLatencyTellsWhoseTimeItWas(t *testing.T) {
 // Whatever the server does, the next question is answered. Each quirk is one
 // that the real server was seen to have.
 func TestServerFaultsEndOneReplyAtMost(t *testing.T) {
-	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_SEND_TIMEOUT=500ms", "BOTD_LIMIT=2"}})
+	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_SEND_TIMEOUT=500ms", "BOTD_LIMIT=2", "BOTD_LOG_LEVEL=DEBUG"}})
 	asker := 100
 	for _, quirk := range []string{
 		"send_hang", "send_hang_lost", "send_cut", "send_429", "send_429_delivered", "send_429_upload", "partial_failure",
@@ -239,7 +304,7 @@ func TestServerFaultsEndOneReplyAtMost(t *testing.T) {
 			_, after := b.Signal.Sends(t, 0, 0)
 			asker += 2
 			b.Signal.Say(t, 5*time.Millisecond,
-				stack.Frame{Text: command, Sender: person(asker), Group: stack.GroupID},
+				stack.Frame{Text: command, Sender: person(asker)},
 				stack.Frame{Text: "!ja", Sender: person(asker + 1), Name: quirk, Group: stack.GroupID})
 			stack.Eventually(t, "the next question is answered", func() error {
 				sends, next := b.Signal.Sends(t, after, time.Second)
@@ -258,4 +323,40 @@ func TestServerFaultsEndOneReplyAtMost(t *testing.T) {
 		}
 		return nil
 	})
+	checkReplies(t, b.Signal)
+	checkLog(t, b.Log())
+}
+
+// checkReplies checks that nobody was answered twice, whatever the server said
+// of the first answer.
+func checkReplies(t *testing.T, s stack.Sim) {
+	t.Helper()
+	replies := map[string]int{}
+	all, _ := s.Sends(t, 0, 0)
+	for _, sent := range all {
+		if who := sent.Recipients[0]; strings.Contains(sent.Message, "!pomoc") || len(sent.Attachments) > 0 {
+			replies[who]++
+		}
+	}
+	for who, n := range replies {
+		if n > 1 {
+			t.Errorf("%s was answered %d times", who, n)
+		}
+	}
+}
+
+// checkLog checks that the log of all these faults says what happened, and
+// nothing of people: their words, their numbers, or ours.
+func checkLog(t *testing.T, log string) {
+	t.Helper()
+	for _, words := range []string{"untrusted", "not registered", "No prekeys", "account does not exist", "rate limiting", "update your profile", `"outcome_unknown":true`} {
+		if !strings.Contains(log, words) {
+			t.Errorf("the log does not tell of %q", words)
+		}
+	}
+	for _, secret := range []string{"!pomoc", "!kot", "!ja", "+1555", "%2B1555", person(102)} {
+		if at := strings.Index(log, secret); at >= 0 {
+			t.Errorf("%q is in the log: %s", secret, log[max(0, at-200):min(len(log), at+100)])
+		}
+	}
 }

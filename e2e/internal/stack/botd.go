@@ -99,6 +99,12 @@ func (s Sim) Put(t testing.TB, what string, settings any) {
 	s.call(t, http.MethodPut, "/_sim/"+what, settings, nil)
 }
 
+// Disconnect cuts the websockets.
+func (s Sim) Disconnect(t testing.TB) {
+	t.Helper()
+	s.call(t, http.MethodPost, "/_sim/disconnect?what=ws", nil, nil)
+}
+
 // Stats returns what the simulator counts.
 func (s Sim) Stats(t testing.TB) map[string]any {
 	t.Helper()

@@ -1,5 +1,5 @@
 // Package stack runs the project's real programs for tests: it builds them
-// once, starts them on free ports of 127.0.0.1, and steers the simulators.
+// once, starts them on free addresses of 127.0.0.0/8, and steers the simulators.
 package stack
 
 import (
@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -190,10 +191,12 @@ func Eventually(t testing.TB, what string, try func() error) {
 	}
 }
 
-// FreeAddr is an address of 127.0.0.1 where nothing listens at the moment.
+// FreeAddr is a loopback address where nothing listens. Each is on an IP address
+// of its own, so that nobody takes the port before the program does.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ip := net.IPv4(127, byte(1+rand.N(254)), byte(rand.N(256)), byte(1+rand.N(254)))
+	l, err := net.Listen("tcp", ip.String()+":0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,17 +36,22 @@ const replyTimeout = 2 * time.Minute
 
 // measure is botd latency.
 func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	ask, asJSON, err := parseMeasure(args, stderr)
+	ask, asJSON, err := parseMeasure(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return fmt.Errorf("%w: %w; see botd latency --help", errUsage, err)
 	}
 	client := &http.Client{Timeout: replyTimeout}
-	samples, err := latency.Run(ctx, client, ask, progress(stderr, ask.Times))
+	after, over := progress(stderr, ask.Times)
+	samples, err := latency.Run(ctx, client, ask, after)
+	over()
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopped after %d of %d replies: %w", len(samples), ask.Times, context.Cause(ctx))
+	}
 	if err != nil {
-		return fmt.Errorf("ask %s for a self-test: %w", ask.Target, err)
+		return fmt.Errorf("ask %s for a self-test: %w", ask.Target.Redacted(), err)
 	}
 	report := latency.Summarize(ask.Text, samples)
 	if asJSON {
@@ -62,28 +67,33 @@ func measure(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return err
 }
 
-func parseMeasure(args []string, stderr io.Writer) (ask latency.Ask, asJSON bool, err error) {
+// parseMeasure reads the arguments; it prints the help that they ask for.
+func parseMeasure(args []string, stdout io.Writer) (ask latency.Ask, asJSON bool, err error) {
 	flags := flag.NewFlagSet("botd latency", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprint(stderr, latencyUsage)
-		flags.PrintDefaults()
-	}
-	flags.StringVar(&ask.Text, "text", "!pomoc", "the command to ask")
+	flags.SetOutput(io.Discard) // errors are returned
+	flags.StringVar(&ask.Text, "text", "", "the `command` to ask (default !pomoc)")
 	flags.IntVar(&ask.Times, "times", 20, "how many replies")
 	picture := flags.Bool("picture", false, "ask !kot, whose reply has a picture")
 	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	targets, err := parseMixed(flags, args)
 	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, latencyUsage)
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return ask, false, err
 	case err != nil:
 		return ask, false, err
 	case len(targets) != 1:
 		return ask, false, errors.New("name one TARGET, as 127.0.0.1:9101")
 	case ask.Times < 1:
 		return ask, false, errors.New("--times must be 1 or more")
-	}
-	if *picture {
+	case *picture && ask.Text != "":
+		return ask, false, errors.New("--picture asks !kot, so it takes no --text")
+	case *picture:
 		ask.Text = "!kot"
+	case ask.Text == "":
+		ask.Text = "!pomoc"
 	}
 	address := targets[0]
 	if !strings.Contains(address, "://") {
@@ -111,15 +121,12 @@ func parseMixed(flags *flag.FlagSet, args []string) (rest []string, err error) {
 	}
 }
 
-// progress shows a person how far a run is; it is nil when nobody watches.
-func progress(w io.Writer, times int) func(n int) {
+// progress shows a person how far a run is, and clears the line when it is
+// over. It does nothing when nobody watches.
+func progress(w io.Writer, times int) (after func(n int), over func()) {
 	if !isTerminal(w) {
-		return nil
+		return func(int) {}, func() {}
 	}
-	return func(n int) {
-		fmt.Fprintf(w, "\r%d of %d replies", n, times)
-		if n == times {
-			fmt.Fprint(w, "\r\x1b[K")
-		}
-	}
+	return func(n int) { fmt.Fprintf(w, "\r%d of %d replies", n, times) },
+		func() { fmt.Fprint(w, "\r\x1b[K") }
 }

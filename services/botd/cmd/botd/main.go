@@ -35,6 +35,7 @@ var errUsage = errors.New("wrong usage")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal does not wait for the drain
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
 	switch {
@@ -73,7 +74,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 func printEnv(args []string, stdout io.Writer) error {
 	markdown := len(args) == 1 && args[0] == "--markdown"
 	if len(args) > 0 && !markdown {
-		return fmt.Errorf("%w: botd env takes --markdown and nothing else", errUsage)
+		return fmt.Errorf("%w: botd env takes --markdown and nothing else, see botd help", errUsage)
 	}
 	return settings.Write[config.Config](stdout, config.Prefix, markdown)
 }

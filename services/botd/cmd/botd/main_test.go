@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -54,10 +56,11 @@ func TestEnvNamesEveryVariable(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"serv"}, {"env", "--json"}, {"latency"}, {"latency", "a", "b"}, {"latency", "--times", "0", "a"}, {"latency", "a", "--tims=3"}, {"latency", "http://"},
+		{"serv"}, {"env", "--json"}, {"latency"}, {"latency", "a", "b"}, {"latency", "--times", "0", "a"}, {"latency", "a", "--tims=3"}, {"latency", "http://"}, {"latency", "a", "--picture", "--text=!ja"},
 	} {
-		if _, _, err := runBotd(t, nil, args...); !errors.Is(err, errUsage) {
-			t.Errorf("botd %v: error %v, want wrong usage", args, err)
+		out, errs, err := runBotd(t, nil, args...)
+		if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "help") || out+errs != "" {
+			t.Errorf("botd %v: error %v, want wrong usage and where to read on; printed %q", args, err, out+errs)
 		}
 	}
 }
@@ -68,7 +71,7 @@ func TestHelpIsNoError(t *testing.T) {
 			t.Errorf("botd %v: %v, printed %q", args, err, out)
 		}
 	}
-	if _, out, err := runBotd(t, nil, "latency", "--help"); err != nil || !strings.Contains(out, "BOTD_SELFTEST_GROUP") {
+	if out, _, err := runBotd(t, nil, "latency", "--help"); err != nil || !strings.Contains(out, "BOTD_SELFTEST_GROUP") || !strings.Contains(out, "-times") {
 		t.Errorf("botd latency --help: %v, printed %q", err, out)
 	}
 }
@@ -126,5 +129,39 @@ func TestLatencyTakesFlagsAnywhere(t *testing.T) {
 		if len(*asked) != tt.times || (*asked)[0] != tt.text {
 			t.Errorf("%v: asked %d times, %q", tt.args, len(*asked), *asked)
 		}
+	}
+}
+
+func TestLatencySaysWhyItCannotMeasure(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	for address, says := range map[string]string{gone.URL: "BOTD_ADMIN_ADDR", other.URL: "HTTP status 404"} {
+		out, _, err := runBotd(t, nil, "latency", address)
+		if err == nil || errors.Is(err, errUsage) || !strings.Contains(err.Error(), says) || strings.Count(err.Error(), address) != 1 {
+			t.Errorf("%s: error %v, want one that says %q", address, err, says)
+		}
+		if out != "" {
+			t.Errorf("%s: printed %q", address, out)
+		}
+	}
+}
+
+func TestLatencyStopsWhenItIsTold(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // only then does the server see that the client has gone
+		if asked++; asked == 3 {
+			cancel(errors.New("interrupt signal received"))
+			<-r.Context().Done()
+		}
+		fmt.Fprint(w, `{"outcome":"ok","timing":{"own_ms":1}}`)
+	}))
+	defer s.Close()
+	err := run(ctx, []string{"latency", s.URL}, nil, io.Discard, io.Discard)
+	if err == nil || err.Error() != "stopped after 2 of 20 replies: interrupt signal received" {
+		t.Errorf("error %v", err)
 	}
 }

@@ -76,10 +76,7 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) error {
 // build puts the bot together: the edges, then the commands, then the core.
 func build(cfg config.Config, tel *telemetry.Telemetry, log *slog.Logger) (*bot.Bot, error) {
 	in := tel.Instruments
-	guard, err := upstream.NewGuard(cfg.UpstreamAllow, net.Dialer{Timeout: 5 * time.Second})
-	if err != nil {
-		return nil, fmt.Errorf("%w: BOTD_UPSTREAM_ALLOW: %w", errUsage, err)
-	}
+	guard := upstream.NewGuard(cfg.UpstreamAllow, net.Dialer{Timeout: 5 * time.Second})
 	// A send takes as long as it takes: SendTimeout bounds it, through its context.
 	signal := pool.New("signal", pool.Options{MaxConns: cfg.Limit + 1, HeaderTimeout: -1, Timeout: -1, Start: in.Peer("signal").StartSend})
 	api := pool.New("thecatapi", pool.Options{MaxConns: cfg.Limit, Dial: guard.Dial, Start: in.Peer("thecatapi").StartUpstream})

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// minCost is what a waiting message weighs beside its text: its struct with
-// the timing record, the names in it, its places in the lock and the channel.
+// minCost is what a waiting message weighs beside its texts: its struct with
+// the timing record, its places in the lock and the channel.
 const minCost = 1 << 10
 
 // enqueue gives a message its place behind its sender's earlier ones. It never
@@ -16,7 +16,11 @@ const minCost = 1 << 10
 func (b *Bot) enqueue(m *message) {
 	ctx := context.Background() // nothing here waits
 	if !b.backlog.TryTake(m.cost) {
-		b.drop(ctx, m, dropBacklogFull)
+		reason := dropBacklogFull
+		if !b.backlog.TryTake(0) { // nothing at all fits into a closed one
+			reason = dropShutdown
+		}
+		b.drop(ctx, m, reason)
 		return
 	}
 	// turns has room for as many messages as the backlog, so this send does
@@ -39,12 +43,11 @@ func (b *Bot) admit(ctx context.Context) error {
 			b.abandon()
 			return nil
 		case m := <-b.turns:
-			err := b.slots.Go(ctx, 1, func() { b.serve(ctx, m) })
-			b.backlog.Give(m.cost)
-			if err != nil {
-				b.drop(ctx, m, dropShutdown)
-				b.senders.Unlock(m.in.Sender)
+			if err := b.slots.Go(ctx, 1, func() { b.serve(ctx, m) }); err != nil {
+				b.leave(ctx, m)
+				continue
 			}
+			b.backlog.Give(m.cost)
 		}
 	}
 }
@@ -65,24 +68,33 @@ func (b *Bot) drain(ctx context.Context) {
 }
 
 // abandon counts what is still waiting when the time for draining is over,
-// after the requests under way, which are cancelled, have made room. Unlocking
-// a sender brings its next message into turns.
+// after the requests under way, which are cancelled, have made room. Whatever
+// waits is in the backlog, and comes into turns when the sender's message
+// before it has gone.
 func (b *Bot) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), abortTimeout)
 	defer cancel()
 	if err := b.slots.Drain(ctx); err != nil {
 		b.Log.LogAttrs(ctx, slog.LevelError, "requests did not notice that they were cancelled", slog.Any("err", err))
 	}
-	for {
+	for b.backlog.Stats().InUse > 0 {
 		select {
 		case m := <-b.turns:
-			b.backlog.Give(m.cost)
-			b.drop(ctx, m, dropShutdown)
-			b.senders.Unlock(m.in.Sender)
+			b.leave(ctx, m)
 		default:
-			return
+			if !sleep(ctx, time.Millisecond) {
+				return // the rest is behind a request that did not notice
+			}
 		}
 	}
+}
+
+// leave drops a message whose turn it was when the time was over, and unlocks
+// its sender, which brings the next one into turns.
+func (b *Bot) leave(ctx context.Context, m *message) {
+	b.drop(ctx, m, dropShutdown)
+	b.senders.Unlock(m.in.Sender)
+	b.backlog.Give(m.cost)
 }
 
 // drop counts a message that will not be served.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/envelope"
+	"quartet/services/botd/internal/signalapi"
 	"quartet/services/botd/internal/upstream"
 )
 
@@ -218,6 +220,40 @@ func TestFullBacklogDropsAndReadsOn(t *testing.T) {
 	r.eventually("all are served", func() bool { return r.outcomes("ok") == burst+1-dropped })
 }
 
+// fullPipe is a log of every level that nobody reads any more.
+type fullPipe struct {
+	slog.Handler
+	full atomic.Bool
+	read chan struct{}
+}
+
+func (f *fullPipe) Enabled(context.Context, slog.Level) bool { return true }
+
+func (f *fullPipe) Handle(context.Context, slog.Record) error {
+	if f.full.Load() {
+		<-f.read
+	}
+	return nil
+}
+
+// The reader writes nothing that could block it, whatever comes.
+func TestReaderDoesNotWaitForTheLog(t *testing.T) {
+	log := &fullPipe{Handler: slog.DiscardHandler, read: make(chan struct{})}
+	r := newRigLogging(t, log, bot.Options{}, echo())
+	log.full.Store(true)
+	defer close(log.read)
+	r.frames <- "no frame"
+	r.frames <- strings.Repeat("x", signalapi.MaxFrame+1)
+	r.frames <- `{"account":"+15550199999","envelope":{"sourceUuid":"u","dataMessage":{"message":"!echo foreign"}}}`
+	r.say("ala", "!echo heard")
+	if got := r.next(); got.Message != "ALA:heard" {
+		t.Errorf("answered %q", got.Message)
+	}
+	if r.dropped("malformed") != 1 || r.dropped("too_long") != 1 || r.dropped("foreign_account") != 1 {
+		t.Error("not all was counted")
+	}
+}
+
 func TestOnePersonCannotFillTheBacklog(t *testing.T) {
 	slow := newGated("slow")
 	r := newRig(t, bot.Options{Limit: 1, SenderWaiting: 3}, slow.Command)
@@ -295,19 +331,29 @@ func TestReplyThatSurelyDidNotGoOutDoesNotCount(t *testing.T) {
 	}
 }
 
-// A send that got no answer may have arrived: it is not repeated, and it counts.
+// A send that got no answer, or that Signal limited the rate of, may have
+// arrived: it is not repeated, and it counts.
 func TestReplyOfUnknownOutcomeIsNotRepeated(t *testing.T) {
-	kot := echo()
-	kot.Cooldown = time.Hour
-	r := newRig(t, bot.Options{SendTimeout: 200 * time.Millisecond}, kot)
-	r.answerSendsWith(func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() })
-	r.say("ala", "!echo 1")
-	r.next()
-	r.eventually("counted", func() bool { return r.outcomes("timeout") == 1 })
-	r.answerSendsWith(nil)
-	r.say("ala", "!echo 2")
-	if got := r.next(); !strings.Contains(got.Message, "Chwila przerwy") {
-		t.Errorf("the second reply is %q", got.Message)
+	for name, answer := range map[string]http.HandlerFunc{
+		"timeout": func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() },
+		"upstream_error": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"error":"x"}`, http.StatusTooManyRequests)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kot := echo()
+			kot.Cooldown = time.Hour
+			r := newRig(t, bot.Options{SendTimeout: 200 * time.Millisecond}, kot)
+			r.answerSendsWith(answer)
+			r.say("ala", "!echo 1")
+			r.next()
+			r.eventually("counted", func() bool { return r.outcomes(name) == 1 })
+			r.answerSendsWith(nil)
+			r.say("ala", "!echo 2")
+			if got := r.next(); !strings.Contains(got.Message, "Chwila przerwy") {
+				t.Errorf("the second reply is %q", got.Message)
+			}
+		})
 	}
 }
 
@@ -363,6 +409,15 @@ func TestStopCountsWhatItHadToLeave(t *testing.T) {
 	r.stop()
 	if left, ended := r.dropped("shutdown"), r.outcomes("canceled"); left != 8 || ended != 2 {
 		t.Errorf("%d left and %d canceled, want 8 and 2", left, ended)
+	}
+}
+
+// What was just taken in when the time was over is left as well, and not lost.
+func TestStopCountsWhatWasOnItsWay(t *testing.T) {
+	idle := bot.NewIdle(t, number, echo())
+	err := idle.AbandonLate([]byte(`{"account":"+15550100000","envelope":{"sourceUuid":"u","dataMessage":{"message":"!echo x"}}}`))
+	if err == nil || !strings.Contains(err.Error(), "shutdown") {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	dropTooLong        dropReason = "too_long"        // over the bound of one frame
 	dropForeignAccount dropReason = "foreign_account" // for another number of the same server
 	dropNoSender       dropReason = "no_sender"       // nobody to answer
-	dropOwn            dropReason = "own"             // our own words came back
+	dropOwn            dropReason = "own"             // our own words came back, or somebody claims to be us
 	dropBacklogFull    dropReason = "backlog_full"    // more waits than the backlog may weigh
 	dropSenderBusy     dropReason = "sender_busy"     // too many of one person wait
 	dropUnknownCommand dropReason = "unknown_command" // no such command

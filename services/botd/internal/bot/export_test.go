@@ -41,3 +41,20 @@ func NewIdle(tb testing.TB, number string, commands ...*command.Command) *Idle {
 
 // Triage is the reader's first stage; it tells whether raw is a command.
 func (i *Idle) Triage(raw []byte, readAt time.Time) bool { return i.bot.triage(raw, readAt) != nil }
+
+// AbandonLate abandons what waits while one more message is on its way from
+// the backlog to its turn, and returns how that ended.
+func (i *Idle) AbandonLate(raw []byte) error {
+	b, end := i.bot, make(chan verdict, 1)
+	m := b.triage(raw, time.Now())
+	m.finished = func(v verdict) { end <- v }
+	b.backlog.TryTake(m.cost)
+	time.AfterFunc(20*time.Millisecond, func() { _ = b.senders.Queue(m.in.Sender, func() { b.turns <- m }) })
+	b.abandon()
+	select {
+	case v := <-end:
+		return v.err
+	default:
+		return nil
+	}
+}

@@ -58,6 +58,11 @@ type rig struct {
 // newRig starts a bot with commands against a server of its own.
 func newRig(t *testing.T, o bot.Options, commands ...*command.Command) *rig {
 	t.Helper()
+	return newRigLogging(t, slog.NewTextHandler(t.Output(), nil), o, commands...)
+}
+
+func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*command.Command) *rig {
+	t.Helper()
 	r := &rig{t: t, replies: make(chan reply, 1000), frames: make(chan string, 10_000), cut: make(chan struct{}), reader: metric.NewManualReader()}
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
@@ -81,7 +86,7 @@ func newRig(t *testing.T, o bot.Options, commands ...*command.Command) *rig {
 		Commands:    command.NewRegistry("!", commands...),
 		Instruments: in,
 		Counters:    counters,
-		Log:         slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Log:         slog.New(log),
 	}, withDefaults(o))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -25,55 +25,57 @@ func (b *Bot) receive(ctx context.Context) {
 	defer b.link.down(errStopping)
 	retry := firstRetry
 	for {
-		opened, err := b.listen(ctx)
+		open, err := b.listen(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if opened {
+		if open > lastRetry { // a server that hangs up at once is not to be hammered either
 			retry = firstRetry
 		}
 		b.link.down(err)
-		b.Log.LogAttrs(ctx, slog.LevelWarn, "not receiving", slog.Any("err", err), slog.Duration("retry_in", retry))
-		if !sleep(ctx, jitter(retry)) {
+		pause := jitter(retry)
+		b.Log.LogAttrs(ctx, slog.LevelWarn, "not receiving", slog.Any("err", err), slog.Duration("retry_in", pause))
+		if !sleep(ctx, pause) {
 			return
 		}
 		retry = min(2*retry, lastRetry)
 	}
 }
 
-// listen checks the server and reads from it until the connection breaks.
-func (b *Bot) listen(ctx context.Context) (opened bool, err error) {
+// listen checks the server and reads from it until the connection breaks. It
+// returns how long that was open.
+func (b *Bot) listen(ctx context.Context) (open time.Duration, err error) {
 	check, cancel := context.WithTimeout(ctx, checkTimeout)
 	err = b.Signal.Check(check)
 	cancel()
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	r := &reader{Bot: b, ctx: ctx}
 	err = b.Signal.Receive(ctx, r)
-	return r.opened, err
+	if !r.opened.IsZero() {
+		open = time.Since(r.opened)
+	}
+	return open, err
 }
 
 // reader is the bot as the websocket sees it.
 type reader struct {
 	*Bot
-	ctx    context.Context // of the connection, for the log alone
-	opened bool
+	ctx    context.Context // of the connection, for what is counted and logged
+	opened time.Time
 }
 
 func (r *reader) Open() {
-	r.opened = true
-	gap := r.link.up(time.Now())
+	r.opened = time.Now()
+	gap := r.link.up(r.opened)
 	r.Log.LogAttrs(r.ctx, slog.LevelInfo, "receiving", slog.Duration("gap", gap))
 	r.Counters.gap(r.ctx, gap)
 }
 
 func (r *reader) Frame(raw []byte) { r.onFrame(raw, time.Now()) }
 
-func (r *reader) TooLong(bytes int64) {
-	r.Counters.drop(r.ctx, dropTooLong)
-	r.Log.LogAttrs(r.ctx, slog.LevelWarn, "frame too long", slog.Int64("bytes", bytes))
-}
+func (r *reader) TooLong(int64) { r.Counters.drop(r.ctx, dropTooLong) }
 
 func (r *reader) Alive() { r.link.alive(time.Now()) }
 

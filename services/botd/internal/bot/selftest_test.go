@@ -1,10 +1,12 @@
 package bot_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,4 +113,78 @@ func TestSelftestIsRefused(t *testing.T) {
 	if len(r.replies)+len(without.replies) != 0 {
 		t.Error("a refused self-test sent something")
 	}
+}
+
+// The name that self-tests ask under has privileges, so nobody has it who
+// comes over the wire.
+func TestSelftestCannotBeClaimedFromOutside(t *testing.T) {
+	r := newRig(t, bot.Options{SelftestGroup: groupID}, echo())
+	probe(r, `{"text":"!echo x","lease":"1m"}`, nil)
+	r.next()
+	r.say("00000000-0000-4000-8000-000000000000", "!echo me")
+	r.say("ala", "!echo last")
+	if got := r.next(); got.Message != "ALA:last" {
+		t.Errorf("answered %q", got.Message)
+	}
+	if n := r.dropped("own"); n != 1 {
+		t.Errorf("%d dropped, want 1", n)
+	}
+}
+
+// Self-tests at the same time wait for each other like one person's commands.
+func TestSelftestsAtTheSameTimeAllEnd(t *testing.T) {
+	limited := echo()
+	limited.Cooldown = time.Hour
+	r := newRig(t, bot.Options{SelftestGroup: groupID}, limited)
+	var all sync.WaitGroup
+	for n := range 10 {
+		lease := []string{"1m", "20s"}[n%2]
+		all.Go(func() {
+			if w := probe(r, `{"text":"!echo x","lease":"`+lease+`"}`, nil); !strings.Contains(w.Body.String(), `"outcome":"ok"`) {
+				t.Errorf("status %d: %s", w.Code, w.Body)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestSelftestWhoseCallerWentAwayHoldsNothing(t *testing.T) {
+	slow := newGated("slow")
+	r := newRig(t, bot.Options{SelftestGroup: groupID, Limit: 1}, slow.Command, echo())
+	ctx, gone := context.WithCancel(t.Context())
+	var asked sync.WaitGroup
+	asked.Go(func() { probe(r, `{"text":"!slow"}`, func(q *http.Request) { *q = *q.WithContext(ctx) }) })
+	r.eventually("it runs", func() bool { return slow.running.Load() == 1 })
+	gone()
+	asked.Wait()
+	close(slow.let)
+	r.next()
+	if w := probe(r, `{"text":"!echo x"}`, nil); w.Code != http.StatusOK {
+		t.Errorf("the next one: status %d: %s", w.Code, w.Body)
+	}
+}
+
+// A bot that stops takes no self-test in, says so, and answers those it has.
+func TestSelftestWhileStopping(t *testing.T) {
+	slow := newGated("slow")
+	r := newRig(t, bot.Options{SelftestGroup: groupID}, slow.Command, echo())
+	var before, stopped sync.WaitGroup
+	before.Go(func() {
+		if w := probe(r, `{"text":"!slow"}`, nil); w.Code != http.StatusOK {
+			t.Errorf("asked before: status %d: %s", w.Code, w.Body)
+		}
+	})
+	r.eventually("it runs", func() bool { return slow.running.Load() == 1 })
+	stopped.Go(r.stop)
+	r.eventually("a later one is refused", func() bool {
+		w := probe(r, `{"text":"!echo x"}`, func(q *http.Request) {
+			ctx, cancel := context.WithTimeout(q.Context(), 50*time.Millisecond) // it waits behind the slow one until the bot stops
+			t.Cleanup(cancel)
+			*q = *q.WithContext(ctx)
+		})
+		return w.Code == http.StatusServiceUnavailable && strings.Contains(w.Body.String(), "shutdown")
+	})
+	close(slow.let)
+	before.Wait()
+	stopped.Wait()
 }

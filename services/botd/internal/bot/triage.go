@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"quartet/services/botd/internal/envelope"
@@ -15,7 +14,6 @@ func (b *Bot) triage(raw []byte, readAt time.Time) *message {
 	in, err := envelope.Parse(raw)
 	if err != nil {
 		b.Counters.drop(ctx, dropMalformed)
-		b.Log.LogAttrs(ctx, slog.LevelDebug, "malformed frame", slog.Any("err", err), slog.Int("bytes", len(raw)))
 		return nil
 	}
 	b.Counters.frame(ctx, in.Kind)
@@ -35,7 +33,7 @@ func (b *Bot) triage(raw []byte, readAt time.Time) *message {
 	if _, _, addressed := b.Commands.Parse(in.Text); !addressed {
 		return nil // people talking to each other
 	}
-	m := &message{in: in, cost: minCost + int64(len(in.Text))}
+	m := &message{in: in, cost: minCost + int64(len(in.Text)+len(in.Name)+len(in.Sender)+len(in.Number)+len(in.GroupID))}
 	m.rec.Start(readAt)
 	return m
 }

@@ -71,11 +71,13 @@ func (g *Gate) Refund(sender string, c *Command) {
 }
 
 // Lift lets sender through until the given time, whoever dies in between: it
-// is a lease and expires by itself.
+// is a lease and expires by itself. It never shortens another one.
 func (g *Gate) Lift(sender string, until time.Time) {
 	g.mu.Lock()
-	g.lifted[sender] = until
-	g.mu.Unlock()
+	defer g.mu.Unlock()
+	if until.After(g.lifted[sender]) {
+		g.lifted[sender] = until
+	}
 }
 
 // forget drops what is over. It looks only when the gate has doubled since the

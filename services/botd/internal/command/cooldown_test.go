@@ -79,6 +79,17 @@ func TestLiftedCooldownComesBackByItself(t *testing.T) {
 	}
 }
 
+func TestShortLeaseDoesNotEndALongOne(t *testing.T) {
+	g, now := command.NewGate(), time.Now()
+	g.Lift("probe", now.Add(time.Minute))
+	g.Lift("probe", now.Add(time.Second))
+	for range 2 {
+		if _, ok := g.Reserve("probe", kot, now.Add(30*time.Second)); !ok {
+			t.Error("the longer lease has ended")
+		}
+	}
+}
+
 // Of uses at the same moment exactly one passes.
 func TestGateLetsOneThrough(t *testing.T) {
 	g, now := command.NewGate(), time.Now()

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"regexp"
+	"strings"
+	"unicode"
 
 	"quartet/kit/settings"
 	"quartet/services/botd/internal/envelope"
@@ -21,8 +24,8 @@ type Config struct {
 	SignalURL url.URL `env:"SIGNAL_URL" envDefault:"http://127.0.0.1:8080" doc:"Base URL of signal-cli-rest-api, started with MODE=json-rpc. It is trusted: whoever answers there reads and writes every message."`
 	Number    string  `env:"NUMBER,required" doc:"The bot's own number, in the international form in which it is registered, as +15550100000."`
 
-	Limit          int              `env:"LIMIT" envDefault:"8" doc:"How many messages are handled at once. The next one waits behind the reader, which never stops reading."`
-	BacklogBytes   settings.Bytes   `env:"BACKLOG_BYTES" envDefault:"16MiB" doc:"What waiting messages may weigh, each with 1 KiB of overhead. What comes on top is dropped and counted."`
+	Limit          int              `env:"LIMIT" envDefault:"8" doc:"How many messages are handled at once. The next one waits behind the reader, which never stops reading. Each may hold a picture of 8 MiB and the request of 11 MiB that sends it."`
+	BacklogBytes   settings.Bytes   `env:"BACKLOG_BYTES" envDefault:"16MiB" doc:"What waiting messages may weigh, each with 1 KiB of overhead; 64KiB to 4GiB. What comes on top is dropped and counted."`
 	SenderWaiting  int              `env:"SENDER_WAITING" envDefault:"16" doc:"How many commands of one person may wait behind each other. What comes on top is dropped and counted."`
 	CommandTimeout settings.Seconds `env:"COMMAND_TIMEOUT" envDefault:"15s" doc:"Bounds one command, all that it asks of others included."`
 	SendTimeout    settings.Seconds `env:"SEND_TIMEOUT" envDefault:"60s" doc:"Bounds one send. signal-cli-rest-api itself has no limit and may never answer; after it the outcome is unknown and nothing is sent again."`
@@ -58,15 +61,20 @@ func (c *Config) Validate() error {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	fault(!webAddress(c.SignalURL), "BOTD_SIGNAL_URL: %q is no http:// or https:// address", c.SignalURL.String())
-	fault(!webAddress(c.CatURL), "BOTD_CAT_URL: %q is no http:// or https:// address", c.CatURL.String())
+	fault(!webAddress(c.SignalURL), "BOTD_SIGNAL_URL: %q is no http:// or https:// address", c.SignalURL.Redacted())
+	fault(!webAddress(c.CatURL), "BOTD_CAT_URL: %q is no http:// or https:// address", c.CatURL.Redacted())
 	fault(c.Number != "" && !numberForm.MatchString(c.Number), "BOTD_NUMBER: %q is no number in the international form, as +15550100000", c.Number)
 	fault(c.Limit < 1, "BOTD_LIMIT: %d is too few, 1 is the least", c.Limit)
-	fault(c.BacklogBytes < minBacklog, "BOTD_BACKLOG_BYTES: %d is too little, 64KiB is the least", c.BacklogBytes)
+	fault(c.BacklogBytes < minBacklog, "BOTD_BACKLOG_BYTES: %s is too little, 64KiB is the least", c.BacklogBytes)
+	fault(c.BacklogBytes > maxBacklog, "BOTD_BACKLOG_BYTES: %s is too much, 4GiB is the most", c.BacklogBytes)
 	fault(c.SenderWaiting < 1, "BOTD_SENDER_WAITING: %d is too few, 1 is the least", c.SenderWaiting)
 	fault(c.CommandTimeout <= 0, "BOTD_COMMAND_TIMEOUT: must be more than 0")
 	fault(c.SendTimeout <= 0, "BOTD_SEND_TIMEOUT: must be more than 0")
-	fault(c.CommandPrefix == "", "BOTD_PREFIX: must not be empty, or every message were a command")
+	fault(strings.TrimLeftFunc(c.CommandPrefix, unicode.IsSpace) != c.CommandPrefix, "BOTD_PREFIX: %q begins with a space, which is passed over in messages", c.CommandPrefix)
+	fault(!hostPort(c.AdminAddr, true), "BOTD_ADMIN_ADDR: %q is not host:port", c.AdminAddr)
+	for _, a := range c.UpstreamAllow {
+		fault(!hostPort(a, false), "BOTD_UPSTREAM_ALLOW: %q is not host:port", a)
+	}
 	if c.SelftestGroup != "" {
 		internal, ok := envelope.InternalGroupID(c.SelftestGroup)
 		switch {
@@ -79,9 +87,18 @@ func (c *Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// minBacklog lets some tens of messages wait.
-const minBacklog = 64 << 10
+// minBacklog lets some tens of messages wait, maxBacklog some millions.
+const (
+	minBacklog = 64 << 10
+	maxBacklog = 4 << 30
+)
 
 func webAddress(u url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// hostPort reports whether address is host:port, or :port for every host.
+func hostPort(address string, everyHost bool) bool {
+	host, port, err := net.SplitHostPort(address)
+	return err == nil && port != "" && (host != "" || everyHost) && !strings.ContainsAny(host, "/ ")
 }

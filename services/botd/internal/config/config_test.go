@@ -23,7 +23,7 @@ func TestDefaults(t *testing.T) {
 
 func TestEveryFaultIsNamedAtOnce(t *testing.T) {
 	_, err := config.Parse([]string{
-		"BOTD_LIMIT=0", "BOTD_SIGNAL_URL=signal:8080", "BOTD_COOLDOWN=-1", "BOTD_LIMITS=9", "BOTD_SELFTEST_GROUP=Koty", "BOTD_PREFIX=",
+		"BOTD_LIMIT=0", "BOTD_SIGNAL_URL=signal:8080", "BOTD_COOLDOWN=-1", "BOTD_LIMITS=9", "BOTD_SELFTEST_GROUP=Koty",
 	})
 	if err == nil {
 		t.Fatal("taken")
@@ -36,12 +36,13 @@ func TestEveryFaultIsNamedAtOnce(t *testing.T) {
 	_, err = config.Parse([]string{
 		"BOTD_NUMBER=15550100000", "BOTD_LIMIT=0", "BOTD_SIGNAL_URL=signal:8080", "BOTD_BACKLOG_BYTES=1KiB", "BOTD_SENDER_WAITING=0",
 		"BOTD_SEND_TIMEOUT=0", "BOTD_COMMAND_TIMEOUT=0", "BOTD_CAT_URL=ftp://cats", "BOTD_SELFTEST_GROUP=Koty",
+		"BOTD_PREFIX= !", "BOTD_ADMIN_ADDR=9101", "BOTD_UPSTREAM_ALLOW=simweb:8081,simweb",
 	})
 	if err == nil {
 		t.Fatal("taken")
 	}
 	for _, name := range []string{"BOTD_NUMBER", "BOTD_LIMIT", "BOTD_SIGNAL_URL", "BOTD_BACKLOG_BYTES", "BOTD_SENDER_WAITING",
-		"BOTD_SEND_TIMEOUT", "BOTD_COMMAND_TIMEOUT", "BOTD_CAT_URL", "BOTD_SELFTEST_GROUP"} {
+		"BOTD_SEND_TIMEOUT", "BOTD_COMMAND_TIMEOUT", "BOTD_CAT_URL", "BOTD_SELFTEST_GROUP", "BOTD_PREFIX", "BOTD_ADMIN_ADDR", "BOTD_UPSTREAM_ALLOW"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not named in:\n%v", name, err)
 		}
@@ -56,6 +57,28 @@ func TestGroupIsTakenInBothSpellings(t *testing.T) {
 		if err != nil || c.SelftestGroup != internal {
 			t.Errorf("%s: %q, %v", id, c.SelftestGroup, err)
 		}
+	}
+}
+
+func TestValuesThatCannotWorkAreRefused(t *testing.T) {
+	for _, setting := range []string{
+		"BOTD_BACKLOG_BYTES=1TiB", "BOTD_PREFIX=\u00a0!", "BOTD_ADMIN_ADDR=127.0.0.1", "BOTD_ADMIN_ADDR=127.0.0.1:",
+		"BOTD_UPSTREAM_ALLOW=:8081", "BOTD_UPSTREAM_ALLOW=simweb:", "BOTD_UPSTREAM_ALLOW=http://simweb:8081/", "BOTD_UPSTREAM_ALLOW=a:1, b:2",
+	} {
+		name, _, _ := strings.Cut(setting, "=")
+		if _, err := config.Parse([]string{number, setting}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", setting, err)
+		}
+	}
+	if _, err := config.Parse([]string{number, "BOTD_ADMIN_ADDR=:9101", "BOTD_UPSTREAM_ALLOW=simweb:8081,[::1]:80"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPasswordInAnAddressIsNotShown(t *testing.T) {
+	_, err := config.Parse([]string{number, "BOTD_SIGNAL_URL=ftp://ala:hunter2@signal"})
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -45,19 +45,17 @@ const lease = 2 * time.Minute
 // maxAnswer bounds what is read of one answer.
 const maxAnswer = 64 << 10
 
-// Run asks for the replies one after another and returns a sample for each;
-// after calls progress, which may be nil, behind every one.
+// Run asks for the replies one after another and calls after behind each, with
+// their number so far. It returns a sample for each, up to the first error.
 func Run(ctx context.Context, client *http.Client, a Ask, after func(n int)) ([]Sample, error) {
-	samples := make([]Sample, 0, a.Times)
-	for n := range a.Times {
+	var samples []Sample
+	for range a.Times {
 		s, err := one(ctx, client, a)
 		if err != nil {
-			return nil, err
+			return samples, err
 		}
 		samples = append(samples, s)
-		if after != nil {
-			after(n + 1)
-		}
+		after(len(samples))
 	}
 	return samples, nil
 }
@@ -75,7 +73,10 @@ func one(ctx context.Context, client *http.Client, a Ask) (Sample, error) {
 	start := time.Now()
 	resp, err := client.Do(req)
 	if err != nil {
-		return Sample{}, err
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // the caller knows what it asked
+		}
+		return Sample{}, fmt.Errorf("%w (TARGET is the BOTD_ADMIN_ADDR of a botd that runs)", err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -84,7 +85,7 @@ func one(ctx context.Context, client *http.Client, a Ask) (Sample, error) {
 	}
 	roundTrip := time.Since(start)
 	if resp.StatusCode != http.StatusOK {
-		return Sample{}, errors.New(strings.TrimSpace(string(raw)))
+		return Sample{}, fmt.Errorf("HTTP status %d: %.500s", resp.StatusCode, strings.TrimSpace(string(raw)))
 	}
 	var answer struct {
 		Outcome string             `json:"outcome"`
@@ -92,10 +93,10 @@ func one(ctx context.Context, client *http.Client, a Ask) (Sample, error) {
 		Timing  map[string]float64 `json:"timing"`
 	}
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		return Sample{}, fmt.Errorf("read the answer of %s: %w", a.Target, err)
+		return Sample{}, fmt.Errorf("read the answer: %w", err)
 	}
 	if _, ok := answer.Timing["own_ms"]; !ok {
-		return Sample{}, fmt.Errorf("read the answer of %s: it has no own_ms", a.Target)
+		return Sample{}, errors.New("read the answer: it has no own_ms")
 	}
 	return Sample{answer.Outcome, answer.Error, answer.Timing, float64(roundTrip) / float64(time.Millisecond)}, nil
 }

@@ -100,7 +100,7 @@ func TestRunSaysWhatTheBotSaid(t *testing.T) {
 	}))
 	defer s.Close()
 	target, _ := url.Parse(s.URL)
-	if _, err := latency.Run(t.Context(), s.Client(), latency.Ask{Target: target, Text: "!ja", Times: 3}, nil); err == nil || err.Error() != "set BOTD_SELFTEST_GROUP" {
+	if _, err := latency.Run(t.Context(), s.Client(), latency.Ask{Target: target, Text: "!ja", Times: 3}, func(int) {}); err == nil || err.Error() != "HTTP status 409: set BOTD_SELFTEST_GROUP" {
 		t.Errorf("error %v", err)
 	}
 }

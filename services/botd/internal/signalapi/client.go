@@ -9,11 +9,11 @@ package signalapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,11 +35,13 @@ type Client struct {
 	base   *url.URL
 	number string
 	http   *pool.Client
+	dialer *http.Client // opens websockets, which pool does not
 }
 
-// New returns a client that makes its calls through http.
-func New(o Options, http *pool.Client) *Client {
-	return &Client{base: o.URL, number: o.Number, http: http}
+// New returns a client that makes its calls through calls, and opens its
+// websockets like them without a proxy, whatever the environment says.
+func New(o Options, calls *pool.Client) *Client {
+	return &Client{base: o.URL, number: o.Number, http: calls, dialer: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
 // Number is our own number.
@@ -58,7 +60,7 @@ func (c *Client) Check(ctx context.Context) error {
 		return err
 	}
 	if !strings.HasPrefix(about.Mode, "json-rpc") {
-		return fmt.Errorf("signal-cli-rest-api at %s runs in mode %q, which has no websocket: start it with MODE=json-rpc", c.base, about.Mode)
+		return fmt.Errorf("signal-cli-rest-api at %s runs in mode %q, which has no websocket: start it with MODE=json-rpc", c.base.Redacted(), about.Mode)
 	}
 	return c.CheckAccount(ctx)
 }
@@ -71,7 +73,7 @@ func (c *Client) CheckAccount(ctx context.Context) error {
 		return err
 	}
 	if !slices.Contains(accounts, c.number) {
-		return fmt.Errorf("%s is not among the %d accounts of signal-cli-rest-api at %s: register or link it there, or mend BOTD_NUMBER", c.number, len(accounts), c.base)
+		return fmt.Errorf("BOTD_NUMBER is not among the %d accounts of signal-cli-rest-api at %s: register or link it there, or mend the variable", len(accounts), c.base.Redacted())
 	}
 	return nil
 }
@@ -103,21 +105,15 @@ func (c *Client) get(ctx context.Context, operation, path string, out any) error
 // An AnswerError is an answer by which the server refused a call.
 type AnswerError struct {
 	Status int    // HTTP status
-	Text   string // the server's words
+	Text   string // the server's words, without the phone numbers in them
 }
 
 func (e *AnswerError) Error() string {
 	return fmt.Sprintf("HTTP status %d: %s", e.Status, e.Text)
 }
 
-// RateLimited reports whether Signal, not the server, held the call back. Such
-// an answer does not say that nothing was delivered. The limit on uploads
-// comes as status 400 with the real status in its text.
-func (e *AnswerError) RateLimited() bool {
-	return e.Status == http.StatusTooManyRequests ||
-		strings.Contains(e.Text, "[429]") || strings.Contains(e.Text, "[413] Rate limit") ||
-		strings.Contains(strings.ToLower(e.Text), "rate limiting")
-}
+// phoneNumber is how signal-cli names people in its errors, which are logged.
+var phoneNumber = regexp.MustCompile(`\+[0-9]{5,}`)
 
 // answerError reads the server's {"error": …}. Some of its errors are labelled
 // text/plain, so the body decides and not its type.
@@ -125,19 +121,15 @@ func answerError(status int, raw []byte) *AnswerError {
 	var body struct {
 		Error string `json:"error"`
 	}
+	text := ""
 	if json.Unmarshal(raw, &body) == nil && body.Error != "" {
-		return &AnswerError{status, body.Error}
+		text = body.Error
+	} else {
+		text = strings.TrimSpace(string(raw))
 	}
-	const enough = 200
-	text := strings.TrimSpace(string(raw[:min(len(raw), enough)]))
 	if text == "" {
 		text = http.StatusText(status)
 	}
-	return &AnswerError{status, text}
-}
-
-// IsRateLimit reports whether err says that Signal held a call back.
-func IsRateLimit(err error) bool {
-	a, ok := errors.AsType[*AnswerError](err)
-	return ok && a.RateLimited()
+	const enough = 500
+	return &AnswerError{status, fmt.Sprintf("%.*s", enough, phoneNumber.ReplaceAllString(text, "[number]"))}
 }

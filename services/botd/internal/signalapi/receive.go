@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -71,7 +72,7 @@ func (c *Client) Receive(ctx context.Context, to Receiver) error {
 		}
 	})
 	err = s.read(ctx, conn)
-	if cause := context.Cause(ctx); cause != nil {
+	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed)) {
 		err = cause
 	}
 	return fmt.Errorf("receive: %w", err)
@@ -84,6 +85,7 @@ func (c *Client) dial(ctx context.Context, s *socket) (*websocket.Conn, error) {
 	defer cancel()
 	u := c.base.JoinPath("/v1/receive", url.PathEscape(c.number))
 	conn, resp, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{
+		HTTPClient:      c.dialer,
 		CompressionMode: websocket.CompressionDisabled,
 		OnPingReceived: func(context.Context, []byte) bool {
 			s.seen()
@@ -93,6 +95,9 @@ func (c *Client) dial(ctx context.Context, s *socket) (*websocket.Conn, error) {
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
 			return nil, fmt.Errorf("open the websocket: the server answered status %d instead: it must run with MODE=json-rpc: %w", resp.StatusCode, err)
+		}
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // the address has our number in it
 		}
 		return nil, fmt.Errorf("open the websocket: %w", err)
 	}
@@ -142,8 +147,8 @@ func (s *socket) read(ctx context.Context, conn *websocket.Conn) error {
 	}
 }
 
-// watch pings the server and returns an error when nothing has come from it
-// for too long, nil when ctx ends.
+// watch pings the server and returns an error when that fails or nothing has
+// come from it for too long, nil when ctx ends. The read never goes on without it.
 func (s *socket) watch(ctx context.Context, conn *websocket.Conn) error {
 	tick := time.NewTicker(pingPeriod)
 	defer tick.Stop()
@@ -164,7 +169,7 @@ func (s *socket) watch(ctx context.Context, conn *websocket.Conn) error {
 			return fmt.Errorf("nothing came from the server for %s, not even an answer to a ping", quiet.Round(time.Second))
 		}
 		if !errors.Is(err, context.DeadlineExceeded) {
-			return nil // the connection is gone; read says why
+			return err
 		}
 	}
 }

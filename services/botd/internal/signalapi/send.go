@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 
 	"quartet/kit/pool"
 )
@@ -43,22 +42,20 @@ type Failure struct {
 }
 
 // ErrOutcomeUnknown marks a send that may have been delivered: the request was
-// written and no answer came. It must not be sent again blindly.
+// written, and no answer came or one that leaves it open. It must not be sent
+// again blindly.
 var ErrOutcomeUnknown = errors.New("outcome unknown")
-
-// bodies recycles request bodies: a picture's is some hundred KiB.
-var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 // Send sends one message and waits until signal-cli has handed it to Signal.
 // The server sets no time limit of its own and may never answer: ctx must.
 //
 // Errors: *AnswerError when the server refused; ErrOutcomeUnknown when the
-// message may have gone out; any other error means that it did not.
+// message may have gone out, which after some refusals is so too; any other
+// error means that it did not.
 func (c *Client) Send(ctx context.Context, o Outgoing) (Receipt, error) {
-	buf := bodies.Get().(*[]byte)
-	defer bodies.Put(buf)
-	*buf = appendSend((*buf)[:0], c.number, o)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath("/v2/send").String(), bytes.NewReader(*buf))
+	// The body is not recycled: net/http may still be writing it when the
+	// server has answered early.
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath("/v2/send").String(), bytes.NewReader(sendBody(c.number, o)))
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -77,7 +74,11 @@ func (c *Client) Send(ctx context.Context, o Outgoing) (Receipt, error) {
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
 	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusOK {
-		return Receipt{}, fmt.Errorf("send: %w", answerError(resp.StatusCode, raw))
+		refused := answerError(resp.StatusCode, raw)
+		if mayHaveSent(resp.StatusCode) {
+			return Receipt{}, fmt.Errorf("send: %w: %w", ErrOutcomeUnknown, refused)
+		}
+		return Receipt{}, fmt.Errorf("send: %w", refused)
 	}
 	if err != nil {
 		return Receipt{}, fmt.Errorf("send: %w: read the answer: %w", ErrOutcomeUnknown, err)
@@ -89,10 +90,21 @@ func (c *Client) Send(ctx context.Context, o Outgoing) (Receipt, error) {
 	return receipt, nil
 }
 
-// appendSend appends the JSON body of POST /v2/send. It is written by hand for
-// the picture's sake: encoding/json would copy its base64 twice more.
-func appendSend(b []byte, number string, o Outgoing) []byte {
-	b = append(b, `{"number":`...)
+// mayHaveSent reports whether the message may have gone out in spite of the
+// status. Signal limits the rate of messages that it delivers all the same,
+// and what stands between us and the server answers 5xx for itself.
+func mayHaveSent(status int) bool {
+	return status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
+}
+
+// sendBody is the JSON body of POST /v2/send. It is written by hand for the
+// picture's sake: encoding/json would copy its base64 twice more.
+func sendBody(number string, o Outgoing) []byte {
+	size := 512 + len(o.Text)
+	if o.Attachment != nil {
+		size += base64.StdEncoding.EncodedLen(len(o.Attachment.Data))
+	}
+	b := append(make([]byte, 0, size), `{"number":`...)
 	b = appendString(b, number)
 	b = append(b, `,"recipients":[`...)
 	b = appendString(b, o.Recipient)
@@ -167,7 +179,7 @@ func parseReceipt(raw []byte) (Receipt, error) {
 	for _, s := range all {
 		at, err := strconv.ParseInt(strings.Trim(string(s.Timestamp), `"`), 10, 64)
 		if err != nil {
-			return Receipt{}, fmt.Errorf("read the answer's timestamp %q: %w", s.Timestamp, err)
+			return Receipt{}, errors.New("read the answer: its timestamp is no number")
 		}
 		r.Timestamp = at
 		r.Failed = append(r.Failed, s.Errors.Recipients...)

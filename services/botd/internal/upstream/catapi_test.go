@@ -45,10 +45,7 @@ func newAPI(t *testing.T) *api {
 
 func (a *api) cats(t *testing.T) *upstream.CatAPI {
 	t.Helper()
-	g, err := upstream.NewGuard([]string{a.Listener.Addr().String()}, net.Dialer{Timeout: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := upstream.NewGuard([]string{a.Listener.Addr().String()}, net.Dialer{Timeout: 2 * time.Second})
 	base, err := url.Parse(a.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +57,12 @@ func (a *api) cats(t *testing.T) *upstream.CatAPI {
 
 func TestRandomReturnsThePictureFound(t *testing.T) {
 	a := newAPI(t)
+	a.picture = func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("User-Agent") != "botd-test (mail)" || r.Header.Get("X-Api-Key") != "" {
+			t.Errorf("the picture was asked for with %v", r.Header)
+		}
+		fmt.Fprint(w, png)
+	}
 	p, err := a.cats(t).Random(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -110,6 +113,10 @@ func TestRandomFailsClearly(t *testing.T) {
 		}},
 		{name: "redirected into the operator's network", is: upstream.ErrPrivateAddress, picture: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/cat.png", http.StatusFound)
+		}},
+		{name: "redirected to a name inside the operator's network", is: upstream.ErrPrivateAddress, picture: func(w http.ResponseWriter, r *http.Request) {
+			_, port, _ := net.SplitHostPort(r.Host)
+			http.Redirect(w, r, "http://localhost:"+port+"/cat.png", http.StatusFound)
 		}},
 		{name: "redirected for ever", says: "more than 3 redirects", picture: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.String(), http.StatusFound)

@@ -32,17 +32,13 @@ type Guard struct {
 
 // NewGuard returns a guard whose only exceptions are the given host:port
 // pairs, compared as they stand in an address.
-func NewGuard(allow []string, dialer net.Dialer) (*Guard, error) {
+func NewGuard(allow []string, dialer net.Dialer) *Guard {
 	g := &Guard{open: dialer, public: dialer}
 	for _, a := range allow {
-		host, port, err := net.SplitHostPort(a)
-		if err != nil || host == "" || port == "" || strings.Contains(host, "/") {
-			return nil, fmt.Errorf("%q is not host:port", a)
-		}
 		g.allow = append(g.allow, strings.ToLower(a))
 	}
 	g.public.Control = refusePrivate
-	return g, nil
+	return g
 }
 
 // Dial connects to address, a host:port.
@@ -65,8 +61,12 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// reserved are ranges that netip calls global unicast and that lead to no
-// public host, or that carry an IPv4 address inside.
+// global is all that has been given out of IPv6 for public hosts; everything
+// outside, as fec0::/10 and addresses with an IPv4 address inside, is not one.
+var global = netip.MustParsePrefix("2000::/3")
+
+// reserved are ranges that netip calls global unicast, or that are in global,
+// and that lead to no public host or carry an IPv4 address inside.
 var reserved = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),       // this network
 	netip.MustParsePrefix("100.64.0.0/10"),   // carrier-grade NAT
@@ -77,16 +77,14 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("198.51.100.0/24"), // documentation
 	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
 	netip.MustParsePrefix("240.0.0.0/4"),     // reserved
-	netip.MustParsePrefix("64:ff9b::/96"),    // IPv4 behind NAT64
-	netip.MustParsePrefix("64:ff9b:1::/48"),  // the same, local
-	netip.MustParsePrefix("100::/64"),        // discard
 	netip.MustParsePrefix("2001::/23"),       // Teredo and other assignments
 	netip.MustParsePrefix("2001:db8::/32"),   // documentation
 	netip.MustParsePrefix("2002::/16"),       // 6to4
+	netip.MustParsePrefix("3fff::/20"),       // documentation
 }
 
 func isPublic(ip netip.Addr) bool {
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() || (ip.Is6() && !global.Contains(ip)) {
 		return false
 	}
 	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(ip) })

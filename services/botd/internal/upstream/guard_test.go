@@ -14,11 +14,7 @@ import (
 
 func guard(t *testing.T, allow ...string) *upstream.Guard {
 	t.Helper()
-	g, err := upstream.NewGuard(allow, net.Dialer{Timeout: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return upstream.NewGuard(allow, net.Dialer{Timeout: 2 * time.Second})
 }
 
 func TestGuardRefusesAddressesThatAreNotPublic(t *testing.T) {
@@ -28,6 +24,7 @@ func TestGuardRefusesAddressesThatAreNotPublic(t *testing.T) {
 		"169.254.169.254:80", "100.64.0.1:80", "198.18.0.1:80", "224.0.0.1:80", "255.255.255.255:80", "240.0.0.1:80",
 		"[fe80::1]:80", "[fc00::1]:80", "[ff02::1]:80", "[::ffff:127.0.0.1]:80", "[::ffff:10.0.0.1]:80",
 		"[64:ff9b::7f00:1]:80", "[2002:7f00:1::]:80", "[2001:db8::1]:80", "[::]:80",
+		"[::7f00:1]:80", "[fec0::1]:80", "[3fff::1]:80", "[100::1]:80", "[2001:db8::1%lo]:80",
 	} {
 		conn, err := g.Dial(t.Context(), "tcp", address)
 		if err == nil {
@@ -63,14 +60,6 @@ func TestGuardExceptionsAreExact(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:1", "localhost:" + port} {
 		if _, err := g.Dial(t.Context(), "tcp", address); !errors.Is(err, upstream.ErrPrivateAddress) {
 			t.Errorf("%s: %v, want ErrPrivateAddress", address, err)
-		}
-	}
-}
-
-func TestGuardRefusesExceptionsThatAreNoAddress(t *testing.T) {
-	for _, bad := range []string{"", "simweb", "simweb:", ":8081", "http://simweb:8081/"} {
-		if _, err := upstream.NewGuard([]string{bad}, net.Dialer{}); err == nil {
-			t.Errorf("%q was taken", bad)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func NewPictures(userAgent string, http *pool.Client) *Pictures {
 func (p *Pictures) Get(ctx context.Context, address string) (Picture, error) {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" {
-		return Picture{}, fmt.Errorf("download a picture: %q is no web address", address)
+		return Picture{}, fmt.Errorf("download a picture: %.100q is no web address", address)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
