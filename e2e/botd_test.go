@@ -249,6 +249,23 @@ func (r report) p50(field string) float64 {
 	return -1
 }
 
+// latency is what botd latency says of three replies.
+func latency(t *testing.T, b *stack.Botd, flag string) report {
+	t.Helper()
+	out, err := exec.Command(stack.Program(t, "botd"), "latency", b.Admin, flag, "--times", "3", "--json").Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", flag, err, out)
+	}
+	var r report
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Times != 3 || r.Failed != 0 {
+		t.Errorf("%s: %s", flag, out)
+	}
+	return r
+}
+
 // The whole way of a measurement: injected latencies come out in the phases
 // they belong to, and the cooldown neither stops nor outlives it.
 func TestLatencyTellsWhoseTimeItWas(t *testing.T) {
@@ -259,18 +276,7 @@ func TestLatencyTellsWhoseTimeItWas(t *testing.T) {
 		flag           string
 		upstream, send float64
 	}{{"--text=!pomoc", 0, 60}, {"--picture", 90, 90}} {
-		cmd := exec.Command(stack.Program(t, "botd"), "latency", b.Admin, tt.flag, "--times", "3", "--json")
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", tt.flag, err, out)
-		}
-		var r report
-		if err := json.Unmarshal(out, &r); err != nil {
-			t.Fatal(err)
-		}
-		if r.Times != 3 || r.Failed != 0 {
-			t.Errorf("%s: %s", tt.flag, out)
-		}
+		r := latency(t, b, tt.flag)
 		// What was injected is a floor; what the machine adds is not judged here.
 		if got := r.p50("upstream_ms"); got < tt.upstream || (tt.upstream == 0 && got != 0) {
 			t.Errorf("%s: upstream_ms %v, injected %v", tt.flag, got, tt.upstream)

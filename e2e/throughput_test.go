@@ -22,12 +22,19 @@ func flow(t testing.TB, n int) float64 {
 	t.Helper()
 	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_LIMIT=32", "BOTD_COOLDOWN=0"}})
 	b.Signal.Put(t, "latency", map[string]any{"send_text": "50ms"})
+	return answered(t, b, n, 1500*time.Microsecond)
+}
+
+// answered lets n commands come at the given spacing and checks that every one
+// is answered, in order for each person.
+func answered(t testing.TB, b *stack.Botd, n int, spacing time.Duration) (perSecond float64) {
+	t.Helper()
 	frames := make([]stack.Frame, n)
 	for i := range frames {
 		p := i % people
 		frames[i] = stack.Frame{Text: "!ja", Sender: person(p), Name: fmt.Sprint("p", p)} // direct: the answer goes to the sender
 	}
-	b.Signal.Say(t, 1500*time.Microsecond, frames...)
+	b.Signal.Say(t, spacing, frames...)
 
 	// !ja counts the asker's uses: answer k of a person must say k.
 	uses := map[string]int{}

@@ -29,6 +29,7 @@ type Botd struct {
 // Options change how the three are started.
 type Options struct {
 	Env    []string // more variables for botd
+	RPC    bool     // botd speaks JSON-RPC to simsignal in manual mode, not REST
 	Signal []string // more flags for simsignal
 	Web    []string // more flags for simweb
 }
@@ -39,9 +40,15 @@ func StartBotd(t testing.TB, o Options) *Botd {
 	signal, web, admin := FreeAddr(t), FreeAddr(t), FreeAddr(t)
 	b := &Botd{Admin: "http://" + admin, Signal: Sim{"http://" + signal}, Web: Sim{"http://" + web}}
 	Start(t, "simweb", nil, append([]string{"-listen", web}, o.Web...)...).WaitHTTP(t, b.Web.URL+"/_sim/stats", http.StatusOK)
+	way := b.Signal.URL
+	if o.RPC {
+		rpc := FreeAddr(t)
+		way = "tcp://" + rpc
+		o.Signal = append(o.Signal, "-rpc", rpc, "-receive-mode", "manual")
+	}
 	Start(t, "simsignal", nil, append([]string{"-listen", signal}, o.Signal...)...).WaitHTTP(t, b.Signal.URL+"/v1/health", http.StatusNoContent)
 	b.Process = Start(t, "botd", append([]string{
-		"BOTD_SIGNAL_URL=" + b.Signal.URL,
+		"BOTD_SIGNAL_URL=" + way,
 		"BOTD_NUMBER=" + Number,
 		"BOTD_CAT_URL=" + b.Web.URL,
 		"BOTD_UPSTREAM_ALLOW=" + web,

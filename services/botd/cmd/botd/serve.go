@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,10 +14,11 @@ import (
 
 	"quartet/kit/pool"
 	"quartet/kit/telemetry"
+	"quartet/kit/timing"
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/config"
-	"quartet/services/botd/internal/signalapi"
+	"quartet/services/botd/internal/transport"
 	"quartet/services/botd/internal/upstream"
 )
 
@@ -53,50 +55,50 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) error {
 			log.LogAttrs(flush, slog.LevelWarn, "telemetry not flushed", slog.Any("err", err))
 		}
 	}()
-	if b, err = build(cfg, tel, log); err != nil {
+	counters, err := bot.NewCounters(tel.MeterProvider)
+	if err != nil {
 		return err
 	}
+	link, err := openSignal(cfg, tel.Instruments, counters)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	b = build(cfg, link, tel.Instruments, counters, log)
 	log.LogAttrs(ctx, slog.LevelInfo, "started", slog.String("admin", tel.Addr()), slog.Int("limit", cfg.Limit),
 		slog.Any("upstream_exceptions", cfg.UpstreamAllow))
 
-	// The admin server outlives the bot, so that its draining can be watched.
-	admin, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopAdmin()
+	// The admin server and what takes posts outlive the bot: its draining can
+	// be watched, and posts in the meantime are counted.
+	beside, stopBeside := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBeside()
 	var g errgroup.Group
-	g.Go(func() error { return tel.Serve(admin) })
+	g.Go(func() error { return tel.Serve(beside) })
+	g.Go(func() error { return link.run(beside) })
 	err = b.Run(ctx)
-	stopAdmin()
-	if adminErr := g.Wait(); err == nil {
-		err = adminErr
-	}
+	stopBeside()
+	err = errors.Join(err, g.Wait(), link.close())
 	log.LogAttrs(ctx, slog.LevelInfo, "stopped", slog.Any("err", err))
 	return err
 }
 
 // build puts the bot together: the edges, then the commands, then the core.
-func build(cfg config.Config, tel *telemetry.Telemetry, log *slog.Logger) (*bot.Bot, error) {
-	in := tel.Instruments
+func build(cfg config.Config, signal transport.Transport, in *timing.Instruments, counters *bot.Counters, log *slog.Logger) *bot.Bot {
 	guard := upstream.NewGuard(cfg.UpstreamAllow, net.Dialer{Timeout: 5 * time.Second})
-	// A send takes as long as it takes: SendTimeout bounds it, through its context.
-	signal := pool.New("signal", pool.Options{MaxConns: cfg.Limit + 1, HeaderTimeout: -1, Timeout: -1, Start: in.Peer("signal").StartSend})
 	api := pool.New("thecatapi", pool.Options{MaxConns: cfg.Limit, Dial: guard.Dial, Start: in.Peer("thecatapi").StartUpstream})
 	files := pool.New("pictures", pool.Options{MaxConns: cfg.Limit, MaxRedirects: 3, Dial: guard.Dial, Start: in.Peer("pictures").StartUpstream})
-	for _, c := range []*pool.Client{signal, api, files} {
+	for _, c := range []*pool.Client{api, files} {
 		in.ObservePool(c)
 	}
 
-	counters, err := bot.NewCounters(tel.MeterProvider)
-	if err != nil {
-		return nil, err
-	}
 	cats := upstream.NewCatAPI(&cfg.CatURL, string(cfg.CatKey), cfg.UserAgent, api, upstream.NewPictures(cfg.UserAgent, files))
 	kot, ja := command.Kot(cats.Random), command.Ja()
 	commands := []*command.Command{command.Pomoc(cfg.CommandPrefix, kot, ja), kot, ja}
 	for _, c := range commands {
 		c.Cooldown = time.Duration(cfg.Cooldown)
 	}
-	b := bot.New(bot.Parts{
-		Signal:      signalapi.New(signalapi.Options{URL: &cfg.SignalURL, Number: cfg.Number}, signal),
+	return bot.New(bot.Parts{
+		Signal:      signal,
+		Number:      cfg.Number,
 		Commands:    command.NewRegistry(cfg.CommandPrefix, commands...),
 		Instruments: in,
 		Counters:    counters,
@@ -110,5 +112,4 @@ func build(cfg config.Config, tel *telemetry.Telemetry, log *slog.Logger) (*bot.
 		DrainTimeout:   time.Duration(cfg.DrainTimeout),
 		SelftestGroup:  cfg.SelftestGroup,
 	})
-	return b, nil
 }

@@ -2,32 +2,52 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"quartet/kit/budget"
 )
 
 // minCost is what a waiting message weighs beside its texts: its struct with
 // the timing record, its places in the lock and the channel.
 const minCost = 1 << 10
 
-// enqueue gives a message its place behind its sender's earlier ones. It never
-// waits: what does not fit is dropped.
-func (b *Bot) enqueue(m *message) {
-	ctx := context.Background() // nothing here waits
+// enqueue gives a message its place behind its sender's earlier ones. With wait
+// it waits for room in the backlog, until ctx ends; otherwise it never waits,
+// and what does not fit is dropped.
+func (b *Bot) enqueue(ctx context.Context, m *message, wait bool) {
 	if !b.backlog.TryTake(m.cost) {
-		reason := dropBacklogFull
-		if !b.backlog.TryTake(0) { // nothing at all fits into a closed one
-			reason = dropShutdown
+		if reason := b.makeRoom(ctx, m, wait); reason != "" {
+			b.drop(ctx, m, reason)
+			return
 		}
-		b.drop(ctx, m, reason)
-		return
 	}
 	// turns has room for as many messages as the backlog, so this send does
 	// not wait either.
 	if err := b.senders.Queue(m.in.Sender, func() { b.turns <- m }); err != nil {
 		b.backlog.Give(m.cost)
 		b.drop(ctx, m, dropSenderBusy)
+	}
+}
+
+// makeRoom waits for room in a full backlog if it may, and returns why there
+// is none.
+func (b *Bot) makeRoom(ctx context.Context, m *message, wait bool) dropReason {
+	if !wait {
+		if b.backlog.TryTake(0) { // into a closed one not even nothing fits
+			return dropBacklogFull
+		}
+		return dropShutdown
+	}
+	switch err := b.backlog.Take(ctx, m.cost); {
+	case err == nil:
+		return ""
+	case errors.Is(err, budget.ErrTooLarge):
+		return dropBacklogFull
+	default:
+		return dropShutdown
 	}
 }
 

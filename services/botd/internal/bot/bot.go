@@ -1,18 +1,21 @@
 // Package bot is the way of a frame, in order, one file a stage:
 //
-//	receive.go   frames off the websocket          never waits
+//	receive.go   frames off the transport          waits only where that
+//	             presses back on a server that keeps what it has
 //	triage.go    is it a message for a command?    never waits
 //	admit.go     place behind the sender's earlier command, then a slot
 //	             backlog bounded in bytes; LIMIT slots; the slot is taken
 //	             before the goroutine is started
 //	dispatch.go  parse, tally, find the command
 //	handle.go    cooldown, the command itself       command time-out
-//	send.go      POST /v2/send                      send time-out
+//	send.go      the reply, over the transport      send time-out
 //
-// The reader stops for nothing, not even to write a log line, because the
-// server drops what nobody reads; so the bound stands behind it, and what does
-// not fit is dropped here with a counted reason. One person's commands run one
-// after another, in the order they came; everybody else's run beside them.
+// The reader of signal-cli-rest-api stops for nothing, not even to write a log
+// line, because that server drops what nobody reads; so the bound stands behind
+// it, and what does not fit is dropped here with a counted reason. signal-cli
+// itself waits when it is not read, so there the reader waits for room instead.
+// One person's commands run one after another, in the order they came;
+// everybody else's run beside them.
 //
 // Each message carries a timing.Record from the moment its frame was read; at
 // its end the record says whose time it took.
@@ -32,7 +35,7 @@ import (
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/envelope"
-	"quartet/services/botd/internal/signalapi"
+	"quartet/services/botd/internal/transport"
 )
 
 // Options are what an operator can set.
@@ -48,7 +51,8 @@ type Options struct {
 
 // Parts are what a Bot is put together from.
 type Parts struct {
-	Signal      *signalapi.Client
+	Signal      transport.Transport
+	Number      string // our own, as registered
 	Commands    *command.Registry
 	Instruments *timing.Instruments
 	Counters    *Counters
@@ -96,7 +100,7 @@ func New(p Parts, o Options) *Bot {
 	b := &Bot{
 		Parts:   p,
 		options: o,
-		link:    newLink(),
+		link:    newLink(p.Signal.Traits().MaxSilence),
 		turns:   make(chan *message, o.BacklogBytes/minCost),
 		gate:    command.NewGate(),
 		tally:   command.NewTally(),
@@ -109,7 +113,8 @@ func New(p Parts, o Options) *Bot {
 		OnHold:     p.Instruments.LockHold("botd.senders"),
 	})
 	b.accounts = pool.NewCache("botd.accounts", accountsCache, func(ctx context.Context, _ string) (struct{}, error) {
-		return struct{}{}, p.Signal.CheckAccount(ctx)
+		_, err := p.Signal.Check(ctx)
+		return struct{}{}, err
 	})
 	p.Instruments.ObserveBudget(b.backlog)
 	p.Instruments.ObserveBudget(b.slots)
@@ -136,14 +141,14 @@ func (b *Bot) Run(ctx context.Context) error {
 
 // onFrame takes a frame from the reader to its place in the backlog. Who claims
 // to be the self-test there is not: that name has privileges.
-func (b *Bot) onFrame(raw []byte, readAt time.Time) {
+func (b *Bot) onFrame(ctx context.Context, raw []byte, readAt time.Time) {
 	m := b.triage(raw, readAt)
 	switch {
 	case m == nil:
 	case m.in.Sender == selftestSender:
-		b.drop(context.Background(), m, dropOwn)
+		b.drop(ctx, m, dropOwn)
 	default:
-		b.enqueue(m)
+		b.enqueue(ctx, m, b.Signal.Traits().PressesBack)
 	}
 }
 
@@ -156,7 +161,7 @@ func (b *Bot) serve(ctx context.Context, m *message) {
 	}
 	reply, refund, err := b.handle(ctx, m)
 	if sendErr := b.send(ctx, m, reply); sendErr != nil {
-		if !errors.Is(sendErr, signalapi.ErrOutcomeUnknown) {
+		if !errors.Is(sendErr, transport.ErrOutcomeUnknown) {
 			refund() // the asker certainly has nothing
 		}
 		err = sendErr

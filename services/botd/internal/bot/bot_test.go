@@ -17,7 +17,7 @@ import (
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/envelope"
-	"quartet/services/botd/internal/signalapi"
+	"quartet/services/botd/internal/transport"
 	"quartet/services/botd/internal/upstream"
 )
 
@@ -243,7 +243,7 @@ func TestReaderDoesNotWaitForTheLog(t *testing.T) {
 	log.full.Store(true)
 	defer close(log.read)
 	r.frames <- "no frame"
-	r.frames <- strings.Repeat("x", signalapi.MaxFrame+1)
+	r.frames <- strings.Repeat("x", transport.MaxFrame+1)
 	r.frames <- `{"account":"+15550199999","envelope":{"sourceUuid":"u","dataMessage":{"message":"!echo foreign"}}}`
 	r.say("ala", "!echo heard")
 	if got := r.next(); got.Message != "ALA:heard" {
@@ -320,7 +320,9 @@ func TestReplyThatSurelyDidNotGoOutDoesNotCount(t *testing.T) {
 	kot := echo()
 	kot.Cooldown = time.Hour
 	r := newRig(t, bot.Options{}, kot)
-	r.answerSendsWith(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":"no"}`, http.StatusBadRequest) })
+	r.answerSendsWith(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":"invalid request"}`, http.StatusBadRequest)
+	})
 	r.say("ala", "!echo 1")
 	r.next()
 	r.eventually("counted", func() bool { return r.outcomes("upstream_error") == 1 })

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"quartet/services/botd/internal/envelope"
+	"quartet/services/botd/internal/transport"
 )
 
 // dropReason says why a frame addressed to the bot got no answer.
@@ -15,33 +16,49 @@ type dropReason string
 
 const (
 	dropMalformed      dropReason = "malformed"       // not JSON of the expected shape
-	dropTooLong        dropReason = "too_long"        // over the bound of one frame
 	dropForeignAccount dropReason = "foreign_account" // for another number of the same server
 	dropNoSender       dropReason = "no_sender"       // nobody to answer
 	dropOwn            dropReason = "own"             // our own words came back, or somebody claims to be us
 	dropBacklogFull    dropReason = "backlog_full"    // more waits than the backlog may weigh
 	dropSenderBusy     dropReason = "sender_busy"     // too many of one person wait
 	dropUnknownCommand dropReason = "unknown_command" // no such command
+	dropNotReceiving   dropReason = "not_receiving"   // posted to the webhook before we were ready, or after
 	dropShutdown       dropReason = "shutdown"        // the drain time-out was over first
 )
 
+// dropReasons lists every reason, with those of the transports.
+func dropReasons() []dropReason {
+	all := []dropReason{dropMalformed, dropForeignAccount, dropNoSender, dropOwn, dropBacklogFull, dropSenderBusy, dropUnknownCommand, dropNotReceiving, dropShutdown}
+	for _, r := range transport.Rejects() {
+		all = append(all, dropReason(r))
+	}
+	return all
+}
+
 // Counters count what botd alone counts; requests are counted by their timing.
 type Counters struct {
-	frames  metric.Int64Counter
-	dropped metric.Int64Counter
-	gaps    metric.Float64Counter
-	kinds   map[envelope.Kind]metric.AddOption
-	reasons map[dropReason]metric.AddOption
+	frames   metric.Int64Counter
+	dropped  metric.Int64Counter
+	refusals metric.Int64Counter
+	gaps     metric.Float64Counter
+	kinds    map[envelope.Kind]metric.AddOption
+	reasons  map[dropReason]metric.AddOption
+	classes  map[transport.Class]metric.AddOption
 }
 
 // NewCounters makes the counters:
 //
 //	quartet.botd.frames       {frame} by kind: everything that was read
 //	quartet.botd.dropped      {frame} by reason: addressed to the bot and not answered
+//	quartet.botd.send.refusals {message} by class: sends that the server refused
 //	quartet.botd.receive.gap  s: time in which frames may have been lost unseen
 func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 	m := mp.Meter("quartet/services/botd")
-	c := &Counters{kinds: make(map[envelope.Kind]metric.AddOption), reasons: make(map[dropReason]metric.AddOption)}
+	c := &Counters{
+		kinds:   make(map[envelope.Kind]metric.AddOption),
+		reasons: make(map[dropReason]metric.AddOption),
+		classes: make(map[transport.Class]metric.AddOption),
+	}
 	var err error
 	if c.frames, err = m.Int64Counter("quartet.botd.frames", metric.WithUnit("{frame}"),
 		metric.WithDescription("Frames read from Signal, by kind.")); err != nil {
@@ -51,6 +68,10 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 		metric.WithDescription("Frames that could have been for the bot and got no answer, by reason.")); err != nil {
 		return nil, err
 	}
+	if c.refusals, err = m.Int64Counter("quartet.botd.send.refusals", metric.WithUnit("{message}"),
+		metric.WithDescription("Messages that the server refused to send, by class of refusal.")); err != nil {
+		return nil, err
+	}
 	if c.gaps, err = m.Float64Counter("quartet.botd.receive.gap", metric.WithUnit("s"),
 		metric.WithDescription("Time without a websocket, in which frames may have been lost.")); err != nil {
 		return nil, err
@@ -58,10 +79,13 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 	for _, k := range envelope.Kinds() {
 		c.kinds[k] = metric.WithAttributeSet(attribute.NewSet(attribute.String("kind", string(k))))
 	}
-	for _, r := range []dropReason{dropMalformed, dropTooLong, dropForeignAccount, dropNoSender, dropOwn,
-		dropBacklogFull, dropSenderBusy, dropUnknownCommand, dropShutdown} {
+	for _, r := range dropReasons() {
 		c.reasons[r] = metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(r))))
 		c.dropped.Add(context.Background(), 0, c.reasons[r]) // so that an alert sees the first one as an increase
+	}
+	for _, class := range transport.Classes() {
+		c.classes[class] = metric.WithAttributeSet(attribute.NewSet(attribute.String("class", string(class))))
+		c.refusals.Add(context.Background(), 0, c.classes[class])
 	}
 	return c, nil
 }
@@ -70,4 +94,11 @@ func (c *Counters) frame(ctx context.Context, k envelope.Kind) { c.frames.Add(ct
 
 func (c *Counters) drop(ctx context.Context, r dropReason) { c.dropped.Add(ctx, 1, c.reasons[r]) }
 
+// Missed counts a frame that was posted to the webhook while nobody received.
+func (c *Counters) Missed() { c.drop(context.Background(), dropNotReceiving) }
+
 func (c *Counters) gap(ctx context.Context, d time.Duration) { c.gaps.Add(ctx, d.Seconds()) }
+
+func (c *Counters) refused(ctx context.Context, class transport.Class) {
+	c.refusals.Add(ctx, 1, c.classes[class])
+}

@@ -29,6 +29,7 @@ func NewIdle(tb testing.TB, number string, commands ...*command.Command) *Idle {
 		tb.Fatal(err)
 	}
 	b := New(Parts{
+		Number:      number,
 		Signal:      signalapi.New(signalapi.Options{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Number: number}, pool.New("signal", pool.Options{})),
 		Commands:    command.NewRegistry("!", commands...),
 		Instruments: in,

@@ -82,6 +82,7 @@ func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*c
 	http := pool.New("signal", pool.Options{Start: in.Peer("signal").StartSend})
 	t.Cleanup(http.CloseIdle)
 	r.Bot = bot.New(bot.Parts{
+		Number:      number,
 		Signal:      signalapi.New(signalapi.Options{URL: base, Number: number}, http),
 		Commands:    command.NewRegistry("!", commands...),
 		Instruments: in,

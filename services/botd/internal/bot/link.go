@@ -10,26 +10,31 @@ import (
 	"quartet/kit/pool"
 )
 
-// deaf is how long nothing may come over an open websocket before the bot
-// calls itself not ready. Pings alone come every 20 s.
-const deaf = 60 * time.Second
+// deafMargin is how much longer than its transport's longest silence the bot
+// waits for a sign of life before it calls itself not ready.
+const deafMargin = 15 * time.Second
 
 // accountsCache keeps readiness probes, however many there are, from asking
 // signal-cli more than once in a while.
 var accountsCache = pool.CacheOptions{TTL: 15 * time.Second, NegativeTTL: 2 * time.Second, FetchTimeout: checkTimeout, MaxEntries: 1}
 
-// link is the state of the websocket.
+// link is the state of the transport.
 type link struct {
+	maxSilence time.Duration // 0: silence means nothing
+
 	mu    sync.Mutex
-	open  bool      // guarded by mu, as all below
+	held  bool // a frame waits for room, and nothing is read; guarded by mu, as all below
+	open  bool
 	last  time.Time // of a sign of life
 	since time.Time // when it broke; zero before it was first open
 	why   error     // why it is not open
 }
 
-func newLink() *link { return &link{why: errors.New("not connected yet")} }
+func newLink(maxSilence time.Duration) *link {
+	return &link{maxSilence: maxSilence, why: errors.New("not connected yet")}
+}
 
-// up marks the websocket open. It returns how long it was not, 0 for the first.
+// up marks the transport open. It returns how long it was not, 0 for the first.
 func (l *link) up(now time.Time) (gap time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,7 +45,7 @@ func (l *link) up(now time.Time) (gap time.Duration) {
 	return gap
 }
 
-// down marks the websocket broken. Frames may be lost from the last sign of
+// down marks it broken. Frames may be lost from the last sign of
 // life on, so the gap is counted from there.
 func (l *link) down(why error) {
 	l.mu.Lock()
@@ -57,6 +62,20 @@ func (l *link) alive(now time.Time) {
 	l.mu.Unlock()
 }
 
+// hold and letGo stand around the handling of a frame: while that waits, no
+// sign of life can be seen.
+func (l *link) hold() {
+	l.mu.Lock()
+	l.held = true
+	l.mu.Unlock()
+}
+
+func (l *link) letGo(now time.Time) {
+	l.mu.Lock()
+	l.held, l.last = false, now
+	l.mu.Unlock()
+}
+
 // check returns why nothing can be received, or nil.
 func (l *link) check(now time.Time) error {
 	l.mu.Lock()
@@ -64,8 +83,8 @@ func (l *link) check(now time.Time) error {
 	if !l.open {
 		return fmt.Errorf("not receiving: %w", l.why)
 	}
-	if quiet := now.Sub(l.last); quiet > deaf {
-		return fmt.Errorf("not receiving: the websocket has been silent for %s", quiet.Round(time.Second))
+	if quiet := now.Sub(l.last); l.maxSilence > 0 && !l.held && quiet > l.maxSilence+deafMargin {
+		return fmt.Errorf("not receiving: nothing has come from the server for %s", quiet.Round(time.Second))
 	}
 	return nil
 }
@@ -76,6 +95,6 @@ func (b *Bot) Ready(ctx context.Context) error {
 	if err := b.link.check(time.Now()); err != nil {
 		return err
 	}
-	_, err := b.accounts.Get(ctx, b.Signal.Number())
+	_, err := b.accounts.Get(ctx, b.Number)
 	return err
 }

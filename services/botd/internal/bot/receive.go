@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"quartet/services/botd/internal/transport"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 // errStopping is why a bot that is being stopped receives nothing.
 var errStopping = errors.New("the bot is stopping")
 
-// receive keeps the websocket open until ctx ends.
+// receive keeps the transport open until ctx ends.
 func (b *Bot) receive(ctx context.Context) {
 	defer b.link.down(errStopping)
 	retry := firstRetry
@@ -46,8 +48,11 @@ func (b *Bot) receive(ctx context.Context) {
 // returns how long that was open.
 func (b *Bot) listen(ctx context.Context) (open time.Duration, err error) {
 	check, cancel := context.WithTimeout(ctx, checkTimeout)
-	err = b.Signal.Check(check)
+	warnings, err := b.Signal.Check(check)
 	cancel()
+	for _, w := range warnings {
+		b.Log.LogAttrs(ctx, slog.LevelWarn, "the server has a known fault", slog.String("name", w.Name), slog.String("text", w.Text))
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -59,7 +64,7 @@ func (b *Bot) listen(ctx context.Context) (open time.Duration, err error) {
 	return open, err
 }
 
-// reader is the bot as the websocket sees it.
+// reader is the bot as the transport sees it.
 type reader struct {
 	*Bot
 	ctx    context.Context // of the connection, for what is counted and logged
@@ -73,9 +78,14 @@ func (r *reader) Open() {
 	r.Counters.gap(r.ctx, gap)
 }
 
-func (r *reader) Frame(raw []byte) { r.onFrame(raw, time.Now()) }
+func (r *reader) Frame(ctx context.Context, raw []byte) {
+	readAt := time.Now()
+	r.link.hold()
+	r.onFrame(ctx, raw, readAt)
+	r.link.letGo(time.Now())
+}
 
-func (r *reader) TooLong(int64) { r.Counters.drop(r.ctx, dropTooLong) }
+func (r *reader) Rejected(why transport.Reject, _ int64) { r.Counters.drop(r.ctx, dropReason(why)) }
 
 func (r *reader) Alive() { r.link.alive(time.Now()) }
 

@@ -106,13 +106,13 @@ func (b *Bot) readSelftest(w http.ResponseWriter, r *http.Request) (_ selftestAs
 func (b *Bot) selftest(ctx context.Context, ask selftestAsk) (verdict, error) {
 	now := time.Now()
 	b.gate.Lift(selftestSender, now.Add(ask.lease))
-	m := b.triage(selftestFrame(b.Signal.Number(), b.options.SelftestGroup, ask.text, now), time.Now())
+	m := b.triage(selftestFrame(b.Number, b.options.SelftestGroup, ask.text, now), time.Now())
 	if m == nil {
 		return verdict{}, errors.New("the frame of the self-test was not taken for a command")
 	}
 	end := make(chan verdict, 1)
 	m.finished = func(v verdict) { end <- v }
-	b.enqueue(m)
+	b.enqueue(ctx, m, false)
 	select {
 	case v := <-end:
 		if v.times == (timing.Times{}) {

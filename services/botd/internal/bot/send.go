@@ -7,7 +7,7 @@ import (
 
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/command"
-	"quartet/services/botd/internal/signalapi"
+	"quartet/services/botd/internal/transport"
 )
 
 // send sends a reply to the chat that the message came from. Nothing to say is
@@ -18,9 +18,9 @@ func (b *Bot) send(ctx context.Context, m *message, reply command.Reply) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
 	defer cancel()
-	out := signalapi.Outgoing{Recipient: m.in.Chat(), Text: reply.Text}
+	out := transport.Outgoing{Chat: chatOf(m), Text: reply.Text}
 	if p := reply.Picture; p != nil {
-		out.Attachment = &signalapi.Attachment{
+		out.Attachment = &transport.Attachment{
 			ContentType: p.ContentType,
 			Filename:    m.command.Name + p.Extension(),
 			Data:        p.Data,
@@ -28,9 +28,7 @@ func (b *Bot) send(ctx context.Context, m *message, reply command.Reply) error {
 	}
 	receipt, err := b.Signal.Send(ctx, out)
 	if err != nil {
-		// It is not sent again here: it may have arrived.
-		b.Log.LogAttrs(ctx, slog.LevelWarn, "reply not sent", slog.String("command", m.command.Name),
-			slog.Bool("outcome_unknown", errors.Is(err, signalapi.ErrOutcomeUnknown)), slog.Any("err", err))
+		b.notSent(ctx, m, err)
 		return err
 	}
 	if len(receipt.Failed) > 0 {
@@ -38,6 +36,28 @@ func (b *Bot) send(ctx context.Context, m *message, reply command.Reply) error {
 			slog.Int("recipients", len(receipt.Failed)), slog.String("reason", receipt.Failed[0].Reason))
 	}
 	return nil
+}
+
+// notSent reports a reply that did not certainly go out. It is not sent again
+// here: it may have arrived.
+func (b *Bot) notSent(ctx context.Context, m *message, err error) {
+	level := slog.LevelWarn
+	if refused, ok := errors.AsType[*transport.Error](err); ok {
+		b.Counters.refused(ctx, refused.Class)
+		if refused.Action().Alert {
+			level = slog.LevelError
+		}
+	}
+	b.Log.LogAttrs(ctx, level, "reply not sent", slog.String("command", m.command.Name),
+		slog.Bool("outcome_unknown", errors.Is(err, transport.ErrOutcomeUnknown)), slog.Any("err", err))
+}
+
+// chatOf is where an answer belongs: where the question was asked.
+func chatOf(m *message) transport.Chat {
+	if m.in.GroupID != "" {
+		return transport.Chat{Group: m.in.GroupID}
+	}
+	return transport.Chat{User: m.in.Sender}
 }
 
 // end closes the record: one line in the log, the histograms, the span.

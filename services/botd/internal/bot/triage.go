@@ -20,13 +20,13 @@ func (b *Bot) triage(raw []byte, readAt time.Time) *message {
 	switch {
 	case in.Kind != envelope.KindText:
 		return nil
-	case in.Account != b.Signal.Number():
+	case in.Account != b.Number:
 		b.Counters.drop(ctx, dropForeignAccount)
 		return nil
 	case in.Sender == "":
 		b.Counters.drop(ctx, dropNoSender)
 		return nil
-	case in.Number != "" && in.Number == b.Signal.Number():
+	case in.Number != "" && in.Number == b.Number:
 		b.Counters.drop(ctx, dropOwn) // our own words must never answer themselves
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode"
@@ -21,8 +22,12 @@ const Prefix = "BOTD_"
 // Config is everything an operator can set. The doc tags are what `botd env`
 // and docs/config.md print.
 type Config struct {
-	SignalURL url.URL `env:"SIGNAL_URL" envDefault:"http://127.0.0.1:8080" doc:"Base URL of signal-cli-rest-api, started with MODE=json-rpc. It is trusted: whoever answers there reads and writes every message."`
+	SignalURL url.URL `env:"SIGNAL_URL" envDefault:"http://127.0.0.1:8080" doc:"Where Signal is reached: http://host:port of signal-cli-rest-api, started with MODE=json-rpc; or tcp://host:port or unix:///path of signal-cli's own daemon, best with --receive-mode=manual, which loses nothing. It is trusted: whoever answers there reads and writes every message."`
 	Number    string  `env:"NUMBER,required" doc:"The bot's own number, in the international form in which it is registered, as +15550100000."`
+
+	WebhookAddr  string          `env:"WEBHOOK_ADDR" doc:"host:port on which to take frames from signal-cli-rest-api's RECEIVE_WEBHOOK_URL, in place of its websocket, which loses bursts. The URL is http://host:port/webhook, with /TOKEN behind it when there is one."`
+	WebhookToken settings.Secret `env:"WEBHOOK_TOKEN_FILE" doc:"File with a word of 16 letters and digits or more that nobody can guess. Without one, only this machine may post."`
+	SpoolDir     string          `env:"SPOOL_DIR" doc:"Folder in which signal-cli's daemon, under the same path and user, finds pictures to send. Without one they go inside the call, which is slower. For tcp:// and unix:// only."`
 
 	Limit          int              `env:"LIMIT" envDefault:"8" doc:"How many messages are handled at once. The next one waits behind the reader, which never stops reading. Each may hold a picture of 8 MiB and the request of 11 MiB that sends it."`
 	BacklogBytes   settings.Bytes   `env:"BACKLOG_BYTES" envDefault:"16MiB" doc:"What waiting messages may weigh, each with 1 KiB of overhead; 64KiB to 4GiB. What comes on top is dropped and counted."`
@@ -61,7 +66,11 @@ func (c *Config) Validate() error {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	fault(!webAddress(c.SignalURL), "BOTD_SIGNAL_URL: %q is no http:// or https:// address", c.SignalURL.Redacted())
+	fault(!webAddress(c.SignalURL) && c.DaemonAddress() == "", "BOTD_SIGNAL_URL: %q is no http://, https://, tcp://host:port or unix:///path address", c.SignalURL.Redacted())
+	fault(c.WebhookAddr != "" && !hostPort(c.WebhookAddr, true), "BOTD_WEBHOOK_ADDR: %q is not host:port", c.WebhookAddr)
+	fault(c.WebhookAddr != "" && c.DaemonAddress() != "", "BOTD_WEBHOOK_ADDR: only signal-cli-rest-api posts to a webhook, and BOTD_SIGNAL_URL is signal-cli's daemon")
+	fault(c.WebhookAddr == "" && c.WebhookToken != "", "BOTD_WEBHOOK_TOKEN_FILE: needs BOTD_WEBHOOK_ADDR")
+	fault(c.SpoolDir != "" && c.DaemonAddress() == "", "BOTD_SPOOL_DIR: only signal-cli's daemon reads pictures from there; BOTD_SIGNAL_URL is not its address")
 	fault(!webAddress(c.CatURL), "BOTD_CAT_URL: %q is no http:// or https:// address", c.CatURL.Redacted())
 	fault(c.Number != "" && !numberForm.MatchString(c.Number), "BOTD_NUMBER: %q is no number in the international form, as +15550100000", c.Number)
 	fault(c.Limit < 1, "BOTD_LIMIT: %d is too few, 1 is the least", c.Limit)
@@ -85,6 +94,18 @@ func (c *Config) Validate() error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// DaemonAddress is the address of signal-cli's own daemon, as host:port or the
+// path of a unix socket; "" when Signal is reached through signal-cli-rest-api.
+func (c *Config) DaemonAddress() string {
+	switch u := c.SignalURL; {
+	case u.Scheme == "tcp" && hostPort(u.Host, false) && u.Path == "":
+		return u.Host
+	case u.Scheme == "unix" && u.Host == "" && filepath.IsAbs(u.Path):
+		return u.Path
+	}
+	return ""
 }
 
 // minBacklog lets some tens of messages wait, maxBacklog some millions.

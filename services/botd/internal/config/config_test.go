@@ -105,3 +105,33 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The address says which way to Signal is meant, and what goes only with
+// another one is a fault.
+func TestWaysToSignal(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://127.0.0.1:8080":      "",
+		"https://signal.example/api": "",
+		"tcp://127.0.0.1:7583":       "127.0.0.1:7583",
+		"tcp://[::1]:7583":           "[::1]:7583",
+		"unix:///run/signal/socket":  "/run/signal/socket",
+	} {
+		c, err := config.Parse([]string{number, "BOTD_SIGNAL_URL=" + address})
+		if err != nil || c.DaemonAddress() != want {
+			t.Errorf("%s: %q, %v", address, c.DaemonAddress(), err)
+		}
+	}
+	for _, wrong := range []string{"tcp://127.0.0.1", "tcp://127.0.0.1:7583/x", "unix://socket", "unix:socket", "signal:8080", "ftp://x"} {
+		if _, err := config.Parse([]string{number, "BOTD_SIGNAL_URL=" + wrong}); err == nil || !strings.Contains(err.Error(), "BOTD_SIGNAL_URL") {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+	for name, environ := range map[string][]string{
+		"BOTD_SPOOL_DIR":    {"BOTD_SPOOL_DIR=/tmp"},
+		"BOTD_WEBHOOK_ADDR": {"BOTD_SIGNAL_URL=tcp://127.0.0.1:7583", "BOTD_WEBHOOK_ADDR=127.0.0.1:9102"},
+	} {
+		if _, err := config.Parse(append(environ, number)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v: %v", environ, err)
+		}
+	}
+}

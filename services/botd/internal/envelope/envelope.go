@@ -50,15 +50,6 @@ type Message struct {
 	GroupID   string // internal group id (base64 of 32 bytes); empty in a direct chat
 }
 
-// Chat is where an answer belongs, in the spelling that POST /v2/send takes as
-// a recipient: the group's public id, else the author's uuid.
-func (m *Message) Chat() string {
-	if m.GroupID != "" {
-		return PublicGroupID(m.GroupID)
-	}
-	return m.Sender
-}
-
 // ErrFrame marks bytes that are no frame.
 var ErrFrame = errors.New("not a frame of the Signal API")
 

@@ -101,17 +101,6 @@ func TestParseRefusesWhatIsNoFrame(t *testing.T) {
 	}
 }
 
-func TestAnswerBelongsWhereTheQuestionWasAsked(t *testing.T) {
-	direct := envelope.Message{Sender: ala}
-	if got := direct.Chat(); got != ala {
-		t.Errorf("direct chat is %q, want the sender's uuid", got)
-	}
-	group := envelope.Message{Sender: ala, GroupID: groupID}
-	if got, want := group.Chat(), envelope.PublicGroupID(groupID); got != want {
-		t.Errorf("group chat is %q, want %q", got, want)
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"account":"+1","envelope":{"sourceUuid":"u","dataMessage":{"message":"!kot","groupInfo":{"groupId":"AA=="}}}}`))
 	f.Add([]byte(`{"account":"+1","exception":{}}`))

@@ -2,8 +2,7 @@
 // websocket, sends messages, and checks that the server is one that can do both.
 //
 // The server keeps nothing for a client: a frame that nobody reads at the
-// moment it arrives is gone. Receive therefore never waits for its caller's
-// work, and its callback must not block.
+// moment it arrives is gone. So this transport cannot press back.
 package signalapi
 
 import (
@@ -13,11 +12,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"quartet/kit/pool"
+	"quartet/services/botd/internal/transport"
 )
 
 // answerLimit bounds what is read of an answer. The largest expected one is the
@@ -38,44 +37,41 @@ type Client struct {
 	dialer *http.Client // opens websockets, which pool does not
 }
 
+var _ transport.Transport = (*Client)(nil)
+
 // New returns a client that makes its calls through calls, and opens its
 // websockets like them without a proxy, whatever the environment says.
 func New(o Options, calls *pool.Client) *Client {
 	return &Client{base: o.URL, number: o.Number, http: calls, dialer: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
-// Number is our own number.
-func (c *Client) Number() string { return c.number }
-
-// Check reports why the server cannot serve us, or nil: it must run in a mode
-// that has the websocket, and our number must be among its accounts. A
-// websocket for a number that it does not know is accepted and stays silent
-// for ever, so this is asked before one is opened.
-func (c *Client) Check(ctx context.Context) error {
+// Check asks the server for its mode, its version and its accounts. A websocket
+// for a number that it does not know is accepted and stays silent for ever, so
+// this is asked before one is opened; and it goes through to signal-cli, which
+// the server's own health check does not.
+func (c *Client) Check(ctx context.Context) ([]transport.Warning, error) {
 	var about struct {
 		Mode    string `json:"mode"`
 		Version string `json:"version"`
 	}
 	if err := c.get(ctx, "about", "/v1/about", &about); err != nil {
-		return err
+		return nil, err
 	}
+	warnings := transport.RESTWarnings(about.Version)
 	if !strings.HasPrefix(about.Mode, "json-rpc") {
-		return fmt.Errorf("signal-cli-rest-api at %s runs in mode %q, which has no websocket: start it with MODE=json-rpc", c.base.Redacted(), about.Mode)
+		return warnings, fmt.Errorf("signal-cli-rest-api at %s runs in mode %q, which has no websocket: start it with MODE=json-rpc", c.base.Redacted(), about.Mode)
 	}
-	return c.CheckAccount(ctx)
-}
-
-// CheckAccount reports why our account cannot be used, or nil. It goes through
-// to signal-cli, which the server's own health check does not.
-func (c *Client) CheckAccount(ctx context.Context) error {
 	var accounts []string
 	if err := c.get(ctx, "accounts", "/v1/accounts", &accounts); err != nil {
-		return err
+		return warnings, err
 	}
 	if !slices.Contains(accounts, c.number) {
-		return fmt.Errorf("BOTD_NUMBER is not among the %d accounts of signal-cli-rest-api at %s: register or link it there, or mend the variable", len(accounts), c.base.Redacted())
+		return warnings, &transport.Error{
+			Class: transport.ClassAccount,
+			Text:  fmt.Sprintf("BOTD_NUMBER is not among the %d accounts of signal-cli-rest-api at %s: register or link it there, or mend the variable", len(accounts), c.base.Redacted()),
+		}
 	}
-	return nil
+	return warnings, nil
 }
 
 // get decodes the answer of a GET into out.
@@ -94,7 +90,7 @@ func (c *Client) get(ctx context.Context, operation, path string, out any) error
 		return fmt.Errorf("read %s of signal-cli-rest-api: %w", operation, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask signal-cli-rest-api for %s: %w", operation, answerError(resp.StatusCode, raw))
+		return fmt.Errorf("ask signal-cli-rest-api for %s: %w", operation, refused(resp.StatusCode, raw))
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
 		return fmt.Errorf("read %s of signal-cli-rest-api: %w", operation, err)
@@ -102,34 +98,24 @@ func (c *Client) get(ctx context.Context, operation, path string, out any) error
 	return nil
 }
 
-// An AnswerError is an answer by which the server refused a call.
-type AnswerError struct {
-	Status int    // HTTP status
-	Text   string // the server's words, without the phone numbers in them
-}
-
-func (e *AnswerError) Error() string {
-	return fmt.Sprintf("HTTP status %d: %s", e.Status, e.Text)
-}
-
-// phoneNumber is how signal-cli names people in its errors, which are logged.
-var phoneNumber = regexp.MustCompile(`\+[0-9]{5,}`)
-
-// answerError reads the server's {"error": …}. Some of its errors are labelled
+// refused reads the server's {"error": …}. Some of its errors are labelled
 // text/plain, so the body decides and not its type.
-func answerError(status int, raw []byte) *AnswerError {
+func refused(status int, raw []byte) *transport.Error {
 	var body struct {
-		Error string `json:"error"`
+		Error      string   `json:"error"`
+		Challenges []string `json:"challenge_tokens"`
 	}
-	text := ""
+	text := strings.TrimSpace(string(raw))
 	if json.Unmarshal(raw, &body) == nil && body.Error != "" {
 		text = body.Error
-	} else {
-		text = strings.TrimSpace(string(raw))
 	}
 	if text == "" {
 		text = http.StatusText(status)
 	}
-	const enough = 500
-	return &AnswerError{status, fmt.Sprintf("%.*s", enough, phoneNumber.ReplaceAllString(text, "[number]"))}
+	return &transport.Error{
+		Class:      transport.ClassifyREST(status, text),
+		Code:       status,
+		Text:       text,
+		Challenges: slices.DeleteFunc(body.Challenges, func(token string) bool { return token == "" }),
+	}
 }

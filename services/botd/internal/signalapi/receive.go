@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"quartet/services/botd/internal/transport"
 )
 
 const (
@@ -29,31 +31,16 @@ const (
 	// before the connection counts as dead.
 	silence = 45 * time.Second
 
-	// MaxFrame bounds one frame, in bytes. A longer one is read past and not
-	// kept: breaking the connection for it would lose what comes behind it.
-	MaxFrame = 4 << 20
-
 	dialTimeout = 10 * time.Second
 )
 
-// Receiver is told what happens on the websocket. Its methods must not block:
-// while they do, the server drops frames.
-type Receiver interface {
-	// Open is called when the server has accepted the websocket.
-	Open()
-	// Frame is called for each frame, one after another. raw is valid until it
-	// returns.
-	Frame(raw []byte)
-	// TooLong is called instead of Frame for one of more than MaxFrame bytes.
-	TooLong(bytes int64)
-	// Alive is called, from any goroutine, whenever the server has shown that
-	// it is there: a frame, a ping or a pong.
-	Alive()
-}
+// Traits say that Frame must not wait, and that pings and pongs show a life
+// that frames do not.
+func (c *Client) Traits() transport.Traits { return transport.Traits{MaxSilence: silence} }
 
 // Receive opens the websocket and passes on frames until ctx ends or the
 // connection breaks; it always returns an error that says why.
-func (c *Client) Receive(ctx context.Context, to Receiver) error {
+func (c *Client) Receive(ctx context.Context, to transport.Receiver) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &socket{to: to, opened: time.Now()}
 	var watching sync.WaitGroup
@@ -64,7 +51,7 @@ func (c *Client) Receive(ctx context.Context, to Receiver) error {
 		return err
 	}
 	defer conn.CloseNow()
-	conn.SetReadLimit(-1) // MaxFrame is ours to keep, without breaking the connection
+	conn.SetReadLimit(-1) // transport.MaxFrame is ours to keep, without breaking the connection
 	to.Open()
 	watching.Go(func() {
 		if err := s.watch(ctx, conn); err != nil {
@@ -106,7 +93,7 @@ func (c *Client) dial(ctx context.Context, s *socket) (*websocket.Conn, error) {
 
 // socket is one websocket while it lives.
 type socket struct {
-	to     Receiver
+	to     transport.Receiver
 	opened time.Time
 	last   atomic.Int64 // when the server last showed that it is there, nanoseconds since opened
 }
@@ -130,20 +117,20 @@ func (s *socket) read(ctx context.Context, conn *websocket.Conn) error {
 			return err
 		}
 		buf.Reset()
-		if _, err := buf.ReadFrom(io.LimitReader(r, MaxFrame+1)); err != nil {
+		if _, err := buf.ReadFrom(io.LimitReader(r, transport.MaxFrame+1)); err != nil {
 			return err
 		}
-		if buf.Len() > MaxFrame {
+		if buf.Len() > transport.MaxFrame {
 			rest, err := io.Copy(io.Discard, r)
 			if err != nil {
 				return err
 			}
-			s.to.TooLong(int64(buf.Len()) + rest)
+			s.to.Rejected(transport.RejectTooLong, int64(buf.Len())+rest)
 			buf = bytes.Buffer{} // do not keep the room of a giant
 			continue
 		}
 		s.seen()
-		s.to.Frame(buf.Bytes())
+		s.to.Frame(ctx, buf.Bytes())
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"quartet/services/botd/internal/signalapi"
+	"quartet/services/botd/internal/transport"
 )
 
 // recorder is a receiver that keeps what it was told.
@@ -27,10 +27,10 @@ func newRecorder() *recorder {
 	return &recorder{frames: make(chan string, 1000), tooLong: make(chan int64, 10)}
 }
 
-func (r *recorder) Open()            { r.open.Store(true) }
-func (r *recorder) Frame(raw []byte) { r.frames <- string(raw) }
-func (r *recorder) TooLong(n int64)  { r.tooLong <- n }
-func (r *recorder) Alive()           { r.alive.Add(1) }
+func (r *recorder) Open()                                { r.open.Store(true) }
+func (r *recorder) Frame(_ context.Context, raw []byte)  { r.frames <- string(raw) }
+func (r *recorder) Rejected(_ transport.Reject, n int64) { r.tooLong <- n }
+func (r *recorder) Alive()                               { r.alive.Add(1) }
 
 // serveSocket accepts the websocket and hands it to talk.
 func serveSocket(t *testing.T, talk func(ctx context.Context, c *websocket.Conn)) http.HandlerFunc {
@@ -76,7 +76,7 @@ func TestReceivePassesFramesOnInOrder(t *testing.T) {
 // A giant must not cost the connection and what comes behind it.
 func TestReceiveSkipsAFrameThatIsTooLong(t *testing.T) {
 	c := client(t, serveSocket(t, func(ctx context.Context, conn *websocket.Conn) {
-		for _, raw := range []string{"before", strings.Repeat("x", signalapi.MaxFrame+1), strings.Repeat("y", signalapi.MaxFrame), "after"} {
+		for _, raw := range []string{"before", strings.Repeat("x", transport.MaxFrame+1), strings.Repeat("y", transport.MaxFrame), "after"} {
 			if err := conn.Write(ctx, websocket.MessageText, []byte(raw)); err != nil {
 				t.Error(err)
 				return
@@ -86,10 +86,10 @@ func TestReceiveSkipsAFrameThatIsTooLong(t *testing.T) {
 	}))
 	r := newRecorder()
 	c.Receive(t.Context(), r)
-	if n := <-r.tooLong; n != signalapi.MaxFrame+1 {
+	if n := <-r.tooLong; n != transport.MaxFrame+1 {
 		t.Errorf("%d bytes were too long", n)
 	}
-	for _, want := range []int{len("before"), signalapi.MaxFrame, len("after")} {
+	for _, want := range []int{len("before"), transport.MaxFrame, len("after")} {
 		if got := <-r.frames; len(got) != want {
 			t.Errorf("a frame of %d bytes, want %d", len(got), want)
 		}
@@ -136,10 +136,24 @@ func TestCheck(t *testing.T) {
 					http.NotFound(w, r)
 				}
 			})
-			err := c.Check(t.Context())
+			_, err := c.Check(t.Context())
 			if (err == nil) != (tt.says == "") || (err != nil && !strings.Contains(err.Error(), tt.says)) {
 				t.Errorf("error %v, want one that says %q", err, tt.says)
 			}
 		})
+	}
+}
+
+func TestCheckWarnsOfAVersionThatMixesAccounts(t *testing.T) {
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/about" {
+			fmt.Fprint(w, `{"mode":"json-rpc","version":"0.94"}`)
+			return
+		}
+		fmt.Fprintf(w, `[%q]`, number)
+	})
+	warnings, err := c.Check(t.Context())
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0].Text, "0.95") {
+		t.Errorf("%+v, %v", warnings, err)
 	}
 }

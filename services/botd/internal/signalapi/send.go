@@ -9,141 +9,154 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"quartet/kit/pool"
+	"quartet/services/botd/internal/envelope"
+	"quartet/services/botd/internal/transport"
 )
 
-// Outgoing is a message to send.
-type Outgoing struct {
-	Recipient  string // a group's public id, a uuid or a number
-	Text       string // over 2,000 bytes of UTF-8 signal-cli uploads it as a file
-	Attachment *Attachment
-}
-
-// Attachment is a picture or file of a message.
-type Attachment struct {
-	ContentType string
-	Filename    string // signal-cli tells the type by its extension
-	Data        []byte
-}
-
-// Receipt is what the server says of a message that it sent.
-type Receipt struct {
-	Timestamp int64     // milliseconds; with our number it names the message at Signal
-	Failed    []Failure // recipients that did not get it
-}
-
-// Failure is one recipient whom the message did not reach.
-type Failure struct {
-	UUID   string `json:"uuid"`
-	Reason string `json:"reason"` // IDENTITY_FAILURE, UNREGISTERED_FAILURE, …
-}
-
-// ErrOutcomeUnknown marks a send that may have been delivered: the request was
-// written, and no answer came or one that leaves it open. It must not be sent
-// again blindly.
-var ErrOutcomeUnknown = errors.New("outcome unknown")
-
 // Send sends one message and waits until signal-cli has handed it to Signal.
-// The server sets no time limit of its own and may never answer: ctx must.
-//
-// Errors: *AnswerError when the server refused; ErrOutcomeUnknown when the
-// message may have gone out, which after some refusals is so too; any other
-// error means that it did not.
-func (c *Client) Send(ctx context.Context, o Outgoing) (Receipt, error) {
-	// The body is not recycled: net/http may still be writing it when the
-	// server has answered early.
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.JoinPath("/v2/send").String(), bytes.NewReader(sendBody(c.number, o)))
+// Errors are those of transport.Sender.
+func (c *Client) Send(ctx context.Context, o transport.Outgoing) (transport.Receipt, error) {
+	body, err := sendBody(c.number, o)
 	if err != nil {
-		return Receipt{}, err
+		return transport.Receipt{}, fmt.Errorf("send: %w", err)
 	}
-	req.Header.Set("Content-Type", "application/json")
 	operation := "send"
 	if o.Attachment != nil {
 		operation = "send_attachment"
 	}
-	resp, err := c.http.Do(operation, req)
+	raw, err := c.post(ctx, operation, http.MethodPost, "/v2/send", body)
 	if err != nil {
-		if !errors.Is(err, pool.ErrUnsent) {
-			return Receipt{}, fmt.Errorf("send: %w: %w", ErrOutcomeUnknown, err)
-		}
-		return Receipt{}, fmt.Errorf("send: %w", err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
-	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusOK {
-		refused := answerError(resp.StatusCode, raw)
-		if mayHaveSent(resp.StatusCode) {
-			return Receipt{}, fmt.Errorf("send: %w: %w", ErrOutcomeUnknown, refused)
-		}
-		return Receipt{}, fmt.Errorf("send: %w", refused)
-	}
-	if err != nil {
-		return Receipt{}, fmt.Errorf("send: %w: read the answer: %w", ErrOutcomeUnknown, err)
+		return transport.Receipt{}, fmt.Errorf("send: %w", err)
 	}
 	receipt, err := parseReceipt(raw)
 	if err != nil {
-		return Receipt{}, fmt.Errorf("send: %w: %w", ErrOutcomeUnknown, err)
+		return transport.Receipt{}, fmt.Errorf("send: %w: read the answer: %w", transport.ErrOutcomeUnknown, err)
 	}
 	return receipt, nil
 }
 
-// mayHaveSent reports whether the message may have gone out in spite of the
-// status. Signal limits the rate of messages that it delivers all the same,
-// and what stands between us and the server answers 5xx for itself.
-func mayHaveSent(status int) bool {
-	return status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
+// React sets or takes back a reaction.
+func (c *Client) React(ctx context.Context, r transport.Reaction) error {
+	method := http.MethodPost
+	if r.Remove {
+		method = http.MethodDelete
+	}
+	b := transport.AppendString([]byte(`{"recipient":`), recipient(r.Chat))
+	b = transport.AppendString(append(b, `,"reaction":`...), r.Emoji)
+	b = transport.AppendString(append(b, `,"target_author":`...), r.Author)
+	b = strconv.AppendInt(append(b, `,"timestamp":`...), r.Timestamp, 10)
+	if _, err := c.post(ctx, "react", method, "/v1/reactions/"+url.PathEscape(c.number), append(b, '}')); err != nil {
+		return fmt.Errorf("react: %w", err)
+	}
+	return nil
+}
+
+// Typing shows that we are typing, or no longer are.
+func (c *Client) Typing(ctx context.Context, chat transport.Chat, on bool) error {
+	method := http.MethodPut
+	if !on {
+		method = http.MethodDelete
+	}
+	b := append(transport.AppendString([]byte(`{"recipient":`), recipient(chat)), '}')
+	if _, err := c.post(ctx, "typing", method, "/v1/typing-indicator/"+url.PathEscape(c.number), b); err != nil {
+		return fmt.Errorf("show typing: %w", err)
+	}
+	return nil
+}
+
+// post makes a call that has an effect and returns the body of a good answer.
+// Errors are those of transport.Sender.
+func (c *Client) post(ctx context.Context, operation, method, path string, body []byte) ([]byte, error) {
+	// The body is not recycled: net/http may still be writing it when the
+	// server has answered early.
+	req, err := http.NewRequestWithContext(ctx, method, c.base.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(operation, req)
+	if errors.Is(err, pool.ErrUnsent) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", transport.ErrOutcomeUnknown, err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
+	if resp.StatusCode/100 != 2 {
+		return nil, refused(resp.StatusCode, raw)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: read the answer: %w", transport.ErrOutcomeUnknown, err)
+	}
+	return raw, nil
+}
+
+// recipient spells a chat as the server wants it.
+func recipient(chat transport.Chat) string {
+	if chat.Group != "" {
+		return envelope.PublicGroupID(chat.Group)
+	}
+	return chat.User
 }
 
 // sendBody is the JSON body of POST /v2/send. It is written by hand for the
 // picture's sake: encoding/json would copy its base64 twice more.
-func sendBody(number string, o Outgoing) []byte {
+func sendBody(number string, o transport.Outgoing) ([]byte, error) {
 	size := 512 + len(o.Text)
+	var attachment *transport.Attachment
 	if o.Attachment != nil {
-		size += base64.StdEncoding.EncodedLen(len(o.Attachment.Data))
+		a := *o.Attachment
+		if a.Path != "" {
+			data, err := os.ReadFile(a.Path)
+			if err != nil {
+				return nil, err
+			}
+			a.Data, a.Filename = data, filepath.Base(a.Path)
+		}
+		attachment = &a
+		size += base64.StdEncoding.EncodedLen(len(a.Data))
 	}
 	b := append(make([]byte, 0, size), `{"number":`...)
-	b = appendString(b, number)
-	b = append(b, `,"recipients":[`...)
-	b = appendString(b, o.Recipient)
-	b = append(b, `],"message":`...)
-	b = appendString(b, o.Text)
-	if a := o.Attachment; a != nil {
-		b = append(b, `,"base64_attachments":["data:`...)
-		b = appendPlain(b, a.ContentType, '/')
-		b = append(b, `;filename=`...)
-		b = appendPlain(b, a.Filename, '.')
-		b = append(b, `;base64,`...)
-		b = base64.StdEncoding.AppendEncode(b, a.Data)
+	b = transport.AppendString(b, number)
+	b = transport.AppendString(append(b, `,"recipients":[`...), recipient(o.Chat))
+	b = transport.AppendString(append(b, `],"message":`...), o.Text)
+	b = appendMentions(b, `,"mentions":`, o.Mentions)
+	if q := o.Quote; q != nil {
+		b = strconv.AppendInt(append(b, `,"quote_timestamp":`...), q.Timestamp, 10)
+		b = transport.AppendString(append(b, `,"quote_author":`...), q.Author)
+		b = transport.AppendString(append(b, `,"quote_message":`...), q.Text)
+		b = appendMentions(b, `,"quote_mentions":`, q.Mentions)
+	}
+	if attachment != nil {
+		b = transport.AppendDataURI(append(b, `,"base64_attachments":["`...), attachment)
 		b = append(b, `"]`...)
 	}
 	// notify_self would add our own account to a group's recipients and come
 	// back to us as a frame.
-	return append(b, `,"notify_self":false}`...)
+	return append(b, `,"notify_self":false}`...), nil
 }
 
-// appendString appends s as a JSON string.
-func appendString(b []byte, s string) []byte {
-	quoted, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a string always marshals
-	}
-	return append(b, quoted...)
-}
-
-// appendPlain appends s with everything replaced that has a meaning in the
-// head of a data URI, in a JSON string or, but for the slash of a content type,
-// in a file name.
-func appendPlain(b []byte, s string, also byte) []byte {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == '+', c == '_', c == also:
-			b = append(b, c)
-		default:
-			b = append(b, '_')
+// appendMentions appends a list of mentions under a name, nothing for none.
+func appendMentions(b []byte, name string, mentions []transport.Mention) []byte {
+	for i, m := range mentions {
+		if i == 0 {
+			b = append(append(b, name...), '[')
+		} else {
+			b = append(b, ',')
 		}
+		b = fmt.Appendf(b, `{"start":%d,"length":%d,"author":`, m.Start, m.Length)
+		b = append(transport.AppendString(b, m.Author), '}')
+	}
+	if len(mentions) > 0 {
+		b = append(b, ']')
 	}
 	return b
 }
@@ -152,37 +165,42 @@ func appendPlain(b []byte, s string, also byte) []byte {
 type sent struct {
 	Timestamp json.RawMessage `json:"timestamp"`
 	Errors    struct {
-		Recipients []Failure `json:"recipients"`
+		Recipients []struct {
+			UUID   string `json:"uuid"`
+			Reason string `json:"reason"`
+		} `json:"recipients"`
 	} `json:"errors"`
 }
 
 // parseReceipt reads both shapes of the answer: releases up to 0.100 return an
 // object, later ones an array with one element a call and the recipients that
 // failed. The timestamp is a JSON string in both; a number is taken too.
-func parseReceipt(raw []byte) (Receipt, error) {
+func parseReceipt(raw []byte) (transport.Receipt, error) {
 	var all []sent
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && trimmed[0] == '[' {
 		if err := json.Unmarshal(trimmed, &all); err != nil {
-			return Receipt{}, fmt.Errorf("read the answer: %w", err)
+			return transport.Receipt{}, err
 		}
 	} else {
 		var one sent
 		if err := json.Unmarshal(trimmed, &one); err != nil {
-			return Receipt{}, fmt.Errorf("read the answer: %w", err)
+			return transport.Receipt{}, err
 		}
 		all = append(all, one)
 	}
 	if len(all) == 0 {
-		return Receipt{}, errors.New("read the answer: it is an empty list")
+		return transport.Receipt{}, errors.New("it is an empty list")
 	}
-	var r Receipt
+	var r transport.Receipt
 	for _, s := range all {
 		at, err := strconv.ParseInt(strings.Trim(string(s.Timestamp), `"`), 10, 64)
 		if err != nil {
-			return Receipt{}, errors.New("read the answer: its timestamp is no number")
+			return transport.Receipt{}, errors.New("its timestamp is no number")
 		}
 		r.Timestamp = at
-		r.Failed = append(r.Failed, s.Errors.Recipients...)
+		for _, f := range s.Errors.Recipients {
+			r.Failed = append(r.Failed, transport.Failure{Recipient: f.UUID, Reason: f.Reason})
+		}
 	}
 	return r, nil
 }

@@ -10,12 +10,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"quartet/kit/pool"
 	"quartet/services/botd/internal/signalapi"
+	"quartet/services/botd/internal/transport"
 )
 
 const number = "+15550100000"
@@ -39,6 +43,12 @@ func clientAt(t *testing.T, address string) *signalapi.Client {
 	return signalapi.New(signalapi.Options{URL: base, Number: number}, http)
 }
 
+// mention is one as the server reads it.
+type mention struct {
+	Start, Length int
+	Author        string
+}
+
 func TestSendWritesWhatTheServerExpects(t *testing.T) {
 	var got struct {
 		Number      string   `json:"number"`
@@ -46,6 +56,12 @@ func TestSendWritesWhatTheServerExpects(t *testing.T) {
 		Message     string   `json:"message"`
 		Attachments []string `json:"base64_attachments"`
 		NotifySelf  *bool    `json:"notify_self"`
+
+		Mentions       []mention `json:"mentions"`
+		QuoteTimestamp int64     `json:"quote_timestamp"`
+		QuoteAuthor    string    `json:"quote_author"`
+		QuoteMessage   string    `json:"quote_message"`
+		QuoteMentions  []mention `json:"quote_mentions"`
 	}
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.URL.Path != "/v2/send" || r.Header.Get("Content-Type") != "application/json" {
@@ -59,9 +75,11 @@ func TestSendWritesWhatTheServerExpects(t *testing.T) {
 	})
 	text := "zażółć \"gęślą\"\n\u2028 jaźń \x00"
 	picture := []byte("\xff\xd8\xffpicture")
-	receipt, err := c.Send(t.Context(), signalapi.Outgoing{
-		Recipient: "group.QUJD", Text: text,
-		Attachment: &signalapi.Attachment{ContentType: "image/jpeg", Filename: `../k;o"t.jpg`, Data: picture},
+	receipt, err := c.Send(t.Context(), transport.Outgoing{
+		Chat: transport.Chat{Group: "ABC"}, Text: text,
+		Mentions:   []transport.Mention{{Start: 0, Length: 1, Author: "u1"}, {Start: 3, Length: 1, Author: "u2"}},
+		Quote:      &transport.Quote{Timestamp: 1699999999999, Author: "u3", Text: "co?", Mentions: []transport.Mention{{Start: 1, Length: 1, Author: "u4"}}},
+		Attachment: &transport.Attachment{ContentType: "image/jpeg", Filename: `../k;o"t.jpg`, Data: picture},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +88,10 @@ func TestSendWritesWhatTheServerExpects(t *testing.T) {
 		t.Errorf("receipt %+v", receipt)
 	}
 	if got.Number != number || len(got.Recipients) != 1 || got.Recipients[0] != "group.QUJD" || got.Message != text {
+		t.Errorf("the server got %+v", got)
+	}
+	if !slices.Equal(got.Mentions, []mention{{0, 1, "u1"}, {3, 1, "u2"}}) || !slices.Equal(got.QuoteMentions, []mention{{1, 1, "u4"}}) ||
+		got.QuoteTimestamp != 1699999999999 || got.QuoteAuthor != "u3" || got.QuoteMessage != "co?" {
 		t.Errorf("the server got %+v", got)
 	}
 	if got.NotifySelf == nil || *got.NotifySelf {
@@ -96,35 +118,35 @@ func TestSendTakesBothShapesOfTheAnswer(t *testing.T) {
 			w.WriteHeader(http.StatusCreated)
 			fmt.Fprint(w, tt.body)
 		})
-		receipt, err := c.Send(t.Context(), signalapi.Outgoing{Recipient: "u", Text: "x"})
+		receipt, err := c.Send(t.Context(), transport.Outgoing{Chat: transport.Chat{User: "u"}, Text: "x"})
 		if err != nil || receipt.Timestamp != 1700000000001 || len(receipt.Failed) != tt.failed {
 			t.Errorf("%s: %+v, %v", tt.body, receipt, err)
 		}
 	}
 }
 
-// What the server refuses is told in its words, whatever it calls them, but
-// for the numbers in them. After some refusals the message has gone out all the same.
+// What the server refuses is told in its words, whatever it calls them, but no
+// number reaches a log. After some refusals the message has gone out all the same.
 func TestSendTellsARefusal(t *testing.T) {
 	const limited = "Failed to send message due to rate limiting."
 	tests := []struct {
 		status     int
 		kind, body string
+		class      transport.Class
 		text       string
 		unknown    bool
 	}{
-		{400, "application/json", `{"error":"Username must contain a '.'"}`, "Username must contain a '.'", false},
-		{400, "text/plain", `{"error":"invalid request"}`, "invalid request", false},
-		{400, "application/json", `{"error":"Specified account does not exist"}`, "Specified account does not exist", false},
-		{400, "application/json", `{"error":"untrusted identities: +15550111111, +15550111112"}`, "untrusted identities: [number], [number]", false},
-		{400, "application/json", `{"error":"User +15550111111 is not registered"}`, "User [number] is not registered", false},
-		{400, "application/json", `{"error":"No prekeys available"}`, "No prekeys available", false},
-		{400, "application/json", `{"error":"[429] Rate limit exceeded: 413"}`, "[429] Rate limit exceeded: 413", false},
-		{429, "application/json", `{"error":"` + limited + `","challenge_tokens":[""]}`, limited, true},
-		{429, "application/json", `{"error":"` + limited + `","challenge_tokens":["tok"]}`, limited, true},
-		{502, "text/html", "<html>bad gateway</html>", "<html>bad gateway</html>", true},
-		{500, "text/plain", "", "Internal Server Error", true},
-		{400, "text/plain", strings.Repeat("ż", 1000), strings.Repeat("ż", 500), false},
+		{400, "application/json", `{"error":"Username must contain a '.'"}`, transport.ClassBug, "Username must contain a '.'", false},
+		{400, "text/plain", `{"error":"invalid request"}`, transport.ClassBug, "invalid request", false},
+		{400, "application/json", `{"error":"Specified account does not exist"}`, transport.ClassAccount, "Specified account does not exist", false},
+		{400, "application/json", `{"error":"untrusted identities: +15550111111"}`, transport.ClassIdentity, "untrusted identities: +15550111111", false},
+		{400, "application/json", `{"error":"User +15550111111 is not registered"}`, transport.ClassChat, "User +15550111111 is not registered", false},
+		{400, "application/json", `{"error":"No prekeys available"}`, transport.ClassTransient, "No prekeys available", true},
+		{400, "application/json", `{"error":"[429] Rate limit exceeded: 413"}`, transport.ClassRateLimit, "[429] Rate limit exceeded: 413", true},
+		{429, "application/json", `{"error":"` + limited + `","challenge_tokens":[""]}`, transport.ClassRateLimit, limited, true},
+		{429, "application/json", `{"error":"` + limited + `","challenge_tokens":["tok"]}`, transport.ClassRateLimit, limited, true},
+		{502, "text/html", "<html>bad gateway</html>", transport.ClassTransient, "<html>bad gateway</html>", true},
+		{500, "text/plain", "", transport.ClassUnknown, "Internal Server Error", true},
 	}
 	for _, tt := range tests {
 		c := client(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -132,12 +154,15 @@ func TestSendTellsARefusal(t *testing.T) {
 			w.WriteHeader(tt.status)
 			io.WriteString(w, tt.body)
 		})
-		_, err := c.Send(t.Context(), signalapi.Outgoing{Recipient: "u", Text: "x"})
-		refused, ok := errors.AsType[*signalapi.AnswerError](err)
-		if !ok || refused.Status != tt.status || refused.Text != tt.text {
+		_, err := c.Send(t.Context(), transport.Outgoing{Chat: transport.Chat{User: "u"}, Text: "x"})
+		refused, ok := errors.AsType[*transport.Error](err)
+		if !ok || refused.Code != tt.status || refused.Text != tt.text || refused.Class != tt.class {
 			t.Errorf("%d %s: %v", tt.status, tt.body, err)
 		}
-		if unknown := errors.Is(err, signalapi.ErrOutcomeUnknown); unknown != tt.unknown {
+		if strings.Contains(err.Error(), "15550111111") {
+			t.Errorf("a number would reach the log: %v", err)
+		}
+		if unknown := errors.Is(err, transport.ErrOutcomeUnknown); unknown != tt.unknown {
 			t.Errorf("%d %s: unknown %t, want %t", tt.status, tt.body, unknown, tt.unknown)
 		}
 	}
@@ -149,9 +174,9 @@ func TestEarlyAnswerDoesNotMixMessages(t *testing.T) {
 	c := client(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 	})
-	picture := &signalapi.Attachment{ContentType: "image/png", Filename: "kot.png", Data: make([]byte, 4<<20)}
+	picture := &transport.Attachment{ContentType: "image/png", Filename: "kot.png", Data: make([]byte, 4<<20)}
 	for range 5 {
-		if _, err := c.Send(t.Context(), signalapi.Outgoing{Recipient: "u", Attachment: picture}); err == nil {
+		if _, err := c.Send(t.Context(), transport.Outgoing{Chat: transport.Chat{User: "u"}, Attachment: picture}); err == nil {
 			t.Error("no error")
 		}
 	}
@@ -199,8 +224,8 @@ func TestSendWithoutAnswerIsUnknown(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
-			_, err := c.Send(ctx, signalapi.Outgoing{Recipient: "u", Text: "x"})
-			if !errors.Is(err, signalapi.ErrOutcomeUnknown) {
+			_, err := c.Send(ctx, transport.Outgoing{Chat: transport.Chat{User: "u"}, Text: "x"})
+			if !errors.Is(err, transport.ErrOutcomeUnknown) {
 				t.Errorf("error %v, want ErrOutcomeUnknown", err)
 			}
 			if n := len(calls); n != 1 {
@@ -214,8 +239,62 @@ func TestSendThatNeverLeftIsKnown(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	address := s.URL
 	s.Close() // nobody listens there now
-	_, err := clientAt(t, address).Send(t.Context(), signalapi.Outgoing{Recipient: "u", Text: "x"})
-	if err == nil || errors.Is(err, signalapi.ErrOutcomeUnknown) {
+	_, err := clientAt(t, address).Send(t.Context(), transport.Outgoing{Chat: transport.Chat{User: "u"}, Text: "x"})
+	if err == nil || errors.Is(err, transport.ErrOutcomeUnknown) {
 		t.Errorf("error %v, want one that says it was not sent", err)
+	}
+}
+
+// The small calls go where the real server has them.
+func TestReactionsAndTyping(t *testing.T) {
+	var got []string
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got = append(got, r.Method+" "+r.URL.Path+" "+string(body))
+		w.WriteHeader(http.StatusNoContent)
+	})
+	chat := transport.Chat{User: "u1"}
+	reaction := transport.Reaction{Chat: chat, Emoji: "👍", Author: "u2", Timestamp: 7}
+	undo := reaction
+	undo.Remove = true
+	for _, err := range []error{c.React(t.Context(), reaction), c.React(t.Context(), undo), c.Typing(t.Context(), chat, true), c.Typing(t.Context(), chat, false)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	want := []string{
+		`POST /v1/reactions/+15550100000 {"recipient":"u1","reaction":"👍","target_author":"u2","timestamp":7}`,
+		`DELETE /v1/reactions/+15550100000 {"recipient":"u1","reaction":"👍","target_author":"u2","timestamp":7}`,
+		`PUT /v1/typing-indicator/+15550100000 {"recipient":"u1"}`,
+		`DELETE /v1/typing-indicator/+15550100000 {"recipient":"u1"}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the server got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A picture that lies in a file is sent from there.
+func TestSendReadsAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "kot.png")
+	if err := os.WriteFile(path, []byte("PNG"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var body string
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		body = string(raw)
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, `{"timestamp":"1"}`)
+	})
+	file := transport.Outgoing{Chat: transport.Chat{User: "u"}, Attachment: &transport.Attachment{ContentType: "image/png", Path: path}}
+	if _, err := c.Send(t.Context(), file); err != nil || !strings.Contains(body, "data:image/png;filename=kot.png;base64,UE5H") {
+		t.Errorf("%v, sent %s", err, body)
+	}
+	file.Attachment.Path += ".gone"
+	if _, err := c.Send(t.Context(), file); err == nil || errors.Is(err, transport.ErrOutcomeUnknown) {
+		t.Errorf("a file that is not there: %v, want an error that says it was not sent", err)
 	}
 }

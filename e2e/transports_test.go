@@ -1,0 +1,110 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"quartet/e2e/internal/stack"
+)
+
+// A burst as fast as the connection takes it, into a backlog that has room for
+// a few of it: signal-cli waits, and nothing is lost or out of order.
+func TestJSONRPCPressesBackAndLosesNothing(t *testing.T) {
+	spool := t.TempDir()
+	b := stack.StartBotd(t, stack.Options{RPC: true, Env: []string{
+		"BOTD_BACKLOG_BYTES=64KiB", "BOTD_LIMIT=4", "BOTD_COOLDOWN=0", "BOTD_SPOOL_DIR=" + spool}})
+	b.Signal.Put(t, "latency", map[string]any{"send_text": "1ms"})
+	answered(t, b, 3_000, 0)
+	metrics := get(t, b.Admin+"/metrics")
+	for line := range strings.Lines(metrics) {
+		if strings.HasPrefix(line, "quartet_botd_dropped_total{") && !strings.HasSuffix(line, " 0\n") {
+			t.Errorf("dropped: %s", line)
+		}
+	}
+	// A picture goes by path, and the file does not stay.
+	b.Signal.Say(t, 0, ask("!kot")...)
+	sends, _ := b.Signal.Sends(t, 3_000, stack.Patience)
+	if len(sends) != 1 || len(sends[0].Attachments) != 1 || sends[0].Attachments[0].Bytes < 1000 {
+		t.Errorf("after !kot came %+v", sends)
+	}
+}
+
+// Messages wait at Signal while the bot is down: what came in between is
+// answered after it is back.
+func TestJSONRPCMissesNothingWhileTheBotIsDown(t *testing.T) {
+	signal, rpc, admin := stack.FreeAddr(t), stack.FreeAddr(t), stack.FreeAddr(t)
+	sim := stack.Sim{URL: "http://" + signal}
+	stack.Start(t, "simsignal", nil, "-listen", signal, "-rpc", rpc, "-receive-mode", "manual").WaitHTTP(t, sim.URL+"/v1/health", http.StatusNoContent)
+	start := func() *stack.Process {
+		p := stack.Start(t, "botd", []string{"BOTD_SIGNAL_URL=tcp://" + rpc, "BOTD_NUMBER=" + stack.Number, "BOTD_ADMIN_ADDR=" + admin})
+		p.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusOK)
+		return p
+	}
+	p := start()
+	sim.Say(t, 0, ask("!pomoc")...)
+	collect(t, sim, 1)
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	sim.Say(t, 0, ask("!ja", "!ja", "!pomoc")...)
+	start()
+	if got := collect(t, sim, 4); len(got) != 4 {
+		t.Errorf("%d answers", len(got))
+	}
+}
+
+// What the container posts to the webhook is answered over REST; who may not
+// post changes nothing.
+func TestWebhookTakesWhatTheContainerPosts(t *testing.T) {
+	hook := stack.FreeAddr(t)
+	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_WEBHOOK_ADDR=" + hook, "BOTD_COOLDOWN=0"}})
+	post := func(path, origin, text string) int {
+		t.Helper()
+		line := fmt.Sprintf(`{"jsonrpc":"2.0","method":"receive","params":{"account":%q,"envelope":{"sourceUuid":%q,"sourceName":"Ala","timestamp":1,"dataMessage":{"timestamp":1,"message":%q}}}}`,
+			stack.Number, person(0), text)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+hook+path, strings.NewReader(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if origin != "" {
+			req.Header.Set("Origin", origin)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	if code := post("/webhook", "https://example.org", "!ja"); code != http.StatusForbidden {
+		t.Errorf("a web page may post: %d", code)
+	}
+	// While Signal is slow with an answer, posts are taken all the same: the
+	// container processes nothing else in the meantime.
+	b.Signal.Put(t, "latency", map[string]any{"send_text": "300ms"})
+	for range 5 {
+		if code := post("/webhook", "", "!ja"); code != http.StatusOK {
+			t.Fatalf("answered %d", code)
+		}
+	}
+	if sends, _ := b.Signal.Sends(t, 0, 0); len(sends) > 1 {
+		t.Errorf("%d answers had gone out when the last post was taken", len(sends))
+	}
+	for i, s := range collect(t, b.Signal, 5) {
+		if want := fmt.Sprintf("Ala, poleceń od mojego startu: %d.", i+1); s.Message != want {
+			t.Errorf("answer %d is %q", i+1, s.Message)
+		}
+	}
+}
+
+// The bot's own share over JSON-RPC, measured as over REST.
+func TestLatencyOverJSONRPC(t *testing.T) {
+	b := stack.StartBotd(t, stack.Options{RPC: true})
+	b.Signal.Put(t, "latency", map[string]any{"send_text": "60ms"})
+	r := latency(t, b, "--text=!pomoc")
+	if send, own, total := r.p50("send_ms"), r.p50("own_ms"), r.p50("total_ms"); send < 60 || own <= 0 || own > total-60 {
+		t.Errorf("send %v, own %v of %v ms; 60 were injected", send, own, total)
+	}
+}

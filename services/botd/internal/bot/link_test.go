@@ -1,0 +1,52 @@
+package bot
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// Silence is a fault only where the transport says so, and not while a frame
+// waits for room: then nothing is read on purpose.
+func TestSilenceOfALink(t *testing.T) {
+	start := time.Now()
+	after := func(d time.Duration) time.Time { return start.Add(d) }
+	open := func(maxSilence time.Duration) *link {
+		l := newLink(maxSilence)
+		l.up(start)
+		return l
+	}
+	l := open(45 * time.Second)
+	if err := l.check(after(45*time.Second + deafMargin)); err != nil {
+		t.Errorf("at the bound: %v", err)
+	}
+	if l.check(after(46*time.Second+deafMargin)) == nil {
+		t.Error("silence for longer than the bound was not noticed")
+	}
+	l.hold()
+	if err := l.check(after(time.Hour)); err != nil {
+		t.Errorf("while a frame waits for room: %v", err)
+	}
+	l.letGo(after(time.Hour))
+	if err := l.check(after(time.Hour + time.Second)); err != nil {
+		t.Errorf("just after: %v", err)
+	}
+	if err := open(0).check(after(24 * time.Hour)); err != nil {
+		t.Errorf("a webhook may be silent: %v", err)
+	}
+}
+
+// A gap begins with the last sign of life: from then on frames may be lost.
+func TestGapIsCountedFromTheLastSignOfLife(t *testing.T) {
+	start := time.Now()
+	l := newLink(0)
+	if gap := l.up(start); gap != 0 {
+		t.Errorf("the first connection ends a gap of %s", gap)
+	}
+	l.alive(start.Add(time.Minute))
+	l.down(errors.New("cut"))
+	l.down(errors.New("refused")) // trying again in vain begins no new gap
+	if gap := l.up(start.Add(3 * time.Minute)); gap != 2*time.Minute {
+		t.Errorf("gap %s, want 2m", gap)
+	}
+}

@@ -1,0 +1,36 @@
+package signalrpc
+
+import (
+	"context"
+	"io"
+	"net"
+
+	"quartet/services/botd/internal/transport"
+)
+
+// DialBy makes the client connect by dial.
+func (c *Client) DialBy(dial func(context.Context) (net.Conn, error)) { c.dial = dial }
+
+// Lines calls each for every line of a stream, and returns how it ended.
+func Lines(from io.Reader, longest int, each func(line string, tooLong int64)) error {
+	in := newLines(from, longest)
+	for {
+		line, tooLong, err := in.next()
+		if err != nil {
+			return err
+		}
+		each(string(line), tooLong)
+	}
+}
+
+// TakeLine handles one line of a subscription.
+func TakeLine(to transport.Receiver, line []byte) error {
+	s := &subscription{client: &Client{}, to: to, open: make(chan struct{})}
+	return s.take(context.Background(), line)
+}
+
+// The readers of answers.
+var (
+	ReadReceipt = readReceipt
+	ReadError   = readError
+)

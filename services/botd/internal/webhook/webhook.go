@@ -1,0 +1,170 @@
+// Package webhook is the receiving side of signal-cli-rest-api's
+// RECEIVE_WEBHOOK_URL: an HTTP handler to which the container posts every
+// notification, in order, before it reads the next one.
+//
+// That makes bursts arrive whole, which over the websocket they do not. But it
+// posts each frame once: what is answered by anything other than 200 or 201, or
+// not at all, is lost, so a refusal here says why and does not help the sender.
+// And while a post is open the container processes nothing, not even the answer
+// to a send of ours; so the handler hands the frame to a receiver that returns
+// at once, answers, and never waits for anything else.
+//
+// Who can post can pretend to be anybody. With a token set, it has to be the
+// last element of the path; without one only this machine may post. Where a
+// proxy on this machine takes posts from elsewhere, a token is needed.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"path"
+	"strings"
+	"sync"
+
+	"quartet/services/botd/internal/transport"
+)
+
+// MinToken is how long a token must be, in bytes.
+const MinToken = 16
+
+// keptBuffer is the largest buffer that is kept for the next post, in bytes.
+const keptBuffer = 256 << 10
+
+// Handler takes posts and is the source of the frames in them. It is safe for
+// concurrent use.
+type Handler struct {
+	token  [sha256.Size]byte // digest of the token
+	asks   bool              // whether there is one
+	missed func()            // told of each post that came while nobody received
+
+	turn chan struct{}      // one slot: frames go one after another
+	to   transport.Receiver // owned by who has the turn; nil while nobody receives
+}
+
+var _ transport.Source = (*Handler)(nil)
+
+// New returns a handler. token is "", or letters, digits and -._~ that nobody
+// can guess. missed is called for each post that comes while nobody receives:
+// its frame is lost.
+func New(token string, missed func()) (*Handler, error) {
+	h := &Handler{missed: missed, turn: make(chan struct{}, 1)}
+	if token == "" {
+		return h, nil
+	}
+	if len(token) < MinToken {
+		return nil, fmt.Errorf("the webhook's token must have at least %d characters", MinToken)
+	}
+	if strings.ContainsFunc(token, reserved) {
+		return nil, errors.New("the webhook's token may have only letters, digits and -._~")
+	}
+	h.token, h.asks = sha256.Sum256([]byte(token)), true
+	return h, nil
+}
+
+// reserved reports whether r cannot stand in a path as it is.
+func reserved(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~", r))
+}
+
+// Traits say that Frame must not wait, and that silence means nothing: the
+// container posts when there is something to post.
+func (h *Handler) Traits() transport.Traits { return transport.Traits{} }
+
+// Receive hands on what is posted until ctx ends.
+func (h *Handler) Receive(ctx context.Context, to transport.Receiver) error {
+	h.turn <- struct{}{}
+	if h.to != nil {
+		<-h.turn
+		return errors.New("receive: somebody receives already")
+	}
+	h.to = to
+	to.Open()
+	<-h.turn
+	<-ctx.Done()
+	h.turn <- struct{}{}
+	h.to = nil
+	<-h.turn
+	return fmt.Errorf("receive: %w", context.Cause(ctx))
+}
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// ServeHTTP takes one post. It answers 200 when the frame was handed on.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if status := h.refuse(r); status != 0 {
+		if status == http.StatusMethodNotAllowed {
+			w.Header().Set("Allow", http.MethodPost)
+		}
+		http.Error(w, http.StatusText(status), status)
+		return
+	}
+	buf := buffers.Get().(*bytes.Buffer)
+	buf.Reset()
+	_, err := buf.ReadFrom(io.LimitReader(r.Body, transport.MaxFrame+1))
+	if status := h.take(r.Context(), buf.Bytes(), max(r.ContentLength, int64(buf.Len())), err); status != http.StatusOK {
+		http.Error(w, http.StatusText(status), status)
+	}
+	if buf.Cap() <= keptBuffer {
+		buffers.Put(buf)
+	}
+}
+
+// refuse returns the status for who may not post, 0 for who may.
+func (h *Handler) refuse(r *http.Request) int {
+	switch {
+	case h.asks && !h.knows(path.Base(r.URL.Path)):
+		return http.StatusNotFound // as if there were nothing
+	case !h.asks && !loopback(r.RemoteAddr):
+		return http.StatusForbidden
+	case r.Header.Get("Origin") != "":
+		return http.StatusForbidden // a page in a browser of this machine
+	case r.Method != http.MethodPost:
+		return http.StatusMethodNotAllowed
+	}
+	return 0
+}
+
+// knows compares a token in a time that does not depend on it.
+func (h *Handler) knows(token string) bool {
+	digest := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(digest[:], h.token[:]) == 1
+}
+
+func loopback(remote string) bool {
+	at, err := netip.ParseAddrPort(remote)
+	return err == nil && at.Addr().Unmap().IsLoopback()
+}
+
+// take hands on what a post holds and returns the status to answer. size is
+// the whole post's; err is why it could not be read.
+func (h *Handler) take(ctx context.Context, body []byte, size int64, err error) int {
+	h.turn <- struct{}{} // for as long as a Frame that does not wait
+	defer func() { <-h.turn }()
+	if h.to == nil {
+		h.missed()
+		return http.StatusServiceUnavailable
+	}
+	h.to.Alive()
+	if len(body) > transport.MaxFrame {
+		h.to.Rejected(transport.RejectTooLong, size)
+		return http.StatusRequestEntityTooLarge
+	}
+	if err == nil {
+		var l transport.Line
+		if l, err = transport.ParseLine(body); err == nil {
+			if raw, _, ok := l.Frame(); ok {
+				h.to.Frame(ctx, raw)
+				return http.StatusOK
+			}
+		}
+	}
+	h.to.Rejected(transport.RejectNoFrame, size)
+	return http.StatusBadRequest
+}
