@@ -53,7 +53,7 @@ func TestBotAnswersInTheGroup(t *testing.T) {
 		switch {
 		case len(s.Attachments) == 1 && strings.HasPrefix(s.Attachments[0].ContentType, "image/") && s.Attachments[0].Bytes > 1000:
 			pictures++
-		case strings.Contains(s.Message, "!pomoc") || strings.Contains(s.Message, "poleceń"):
+		case strings.Contains(s.Message, "!pomoc") || strings.Contains(s.Message, "od początku"):
 			texts++
 		}
 		if !slices.ContainsFunc(s.Recipients, func(r string) bool { return strings.HasPrefix(r, "group.") }) {
@@ -315,7 +315,7 @@ func TestServerFaultsEndOneReplyAtMost(t *testing.T) {
 			stack.Eventually(t, "the next question is answered", func() error {
 				sends, next := b.Signal.Sends(t, after, time.Second)
 				after = next
-				if !slices.ContainsFunc(sends, func(s stack.Sent) bool { return strings.HasPrefix(s.Message, quirk+",") }) {
+				if !slices.ContainsFunc(sends, func(s stack.Sent) bool { return strings.HasPrefix(s.Message, quirk+":") }) {
 					return fmt.Errorf("%d other messages came", len(sends))
 				}
 				return nil
@@ -340,7 +340,7 @@ func checkReplies(t *testing.T, s stack.Sim) {
 	replies := map[string]int{}
 	all, _ := s.Sends(t, 0, 0)
 	for _, sent := range all {
-		if who := sent.Recipients[0]; strings.Contains(sent.Message, "!pomoc") || len(sent.Attachments) > 0 {
+		if who := sent.Recipients[0]; strings.Contains(sent.Message, "ta lista") || len(sent.Attachments) > 0 {
 			replies[who]++
 		}
 	}

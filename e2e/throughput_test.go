@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +53,7 @@ func answered(t testing.TB, b *stack.Botd, n int, spacing time.Duration) (perSec
 			last = s.At
 			who := s.Recipients[0]
 			uses[who]++
-			if count := s.Message[strings.LastIndexByte(s.Message, ' ')+1:]; strings.TrimSuffix(count, ".") != strconv.Itoa(uses[who]) {
+			if !strings.Contains(s.Message, fmt.Sprintf(": od początku %d polece", uses[who])) {
 				t.Fatalf("answer %d of %s says %q", uses[who], who, s.Message)
 			}
 		}

@@ -15,9 +15,11 @@ import (
 	"quartet/kit/pool"
 	"quartet/kit/telemetry"
 	"quartet/kit/timing"
+	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/config"
+	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/transport"
 	"quartet/services/botd/internal/upstream"
 )
@@ -63,7 +65,9 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	b = build(cfg, link, tel.Instruments, counters, log)
+	if b, err = build(cfg, link, tel.Instruments, counters, log); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
 	log.LogAttrs(ctx, slog.LevelInfo, "started", slog.String("admin", tel.Addr()), slog.Int("limit", cfg.Limit),
 		slog.Any("upstream_exceptions", cfg.UpstreamAllow))
 
@@ -82,7 +86,15 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) error {
 }
 
 // build puts the bot together: the edges, then the commands, then the core.
-func build(cfg config.Config, signal transport.Transport, in *timing.Instruments, counters *bot.Counters, log *slog.Logger) *bot.Bot {
+func build(cfg config.Config, signal transport.Transport, in *timing.Instruments, counters *bot.Counters, log *slog.Logger) (*bot.Bot, error) {
+	reader, err := asked.NewReader(cfg.Prefixes, asked.Self{Number: cfg.Number})
+	if err != nil {
+		return nil, err
+	}
+	lang, err := said.ParseLang(cfg.Lang)
+	if err != nil {
+		return nil, err
+	}
 	guard := upstream.NewGuard(cfg.UpstreamAllow, net.Dialer{Timeout: 5 * time.Second})
 	api := pool.New("thecatapi", pool.Options{MaxConns: cfg.Limit, Dial: guard.Dial, Start: in.Peer("thecatapi").StartUpstream})
 	files := pool.New("pictures", pool.Options{MaxConns: cfg.Limit, MaxRedirects: 3, Dial: guard.Dial, Start: in.Peer("pictures").StartUpstream})
@@ -91,15 +103,20 @@ func build(cfg config.Config, signal transport.Transport, in *timing.Instruments
 	}
 
 	cats := upstream.NewCatAPI(&cfg.CatURL, string(cfg.CatKey), cfg.UserAgent, api, upstream.NewPictures(cfg.UserAgent, files))
-	kot, ja := command.Kot(cats.Random), command.Ja()
-	commands := []*command.Command{command.Pomoc(cfg.CommandPrefix, kot, ja), kot, ja}
+	prefix, tally := cfg.Prefixes[0], command.NewTally()
+	zapomnij := command.Zapomnij(lang, tally)
+	kot, ja := command.Kot(lang, cats.Random), command.Ja(lang, prefix+zapomnij.Name)
+	commands := []*command.Command{command.Pomoc(lang, prefix, kot, ja, zapomnij), kot, ja, zapomnij}
 	for _, c := range commands {
 		c.Cooldown = time.Duration(cfg.Cooldown)
 	}
 	return bot.New(bot.Parts{
 		Signal:      signal,
 		Number:      cfg.Number,
-		Commands:    command.NewRegistry(cfg.CommandPrefix, commands...),
+		Reader:      reader,
+		Lang:        lang,
+		Commands:    command.NewRegistry(lang, prefix, commands...),
+		Tally:       tally,
 		Instruments: in,
 		Counters:    counters,
 		Log:         log,
@@ -110,6 +127,7 @@ func build(cfg config.Config, signal transport.Transport, in *timing.Instruments
 		CommandTimeout: time.Duration(cfg.CommandTimeout),
 		SendTimeout:    time.Duration(cfg.SendTimeout),
 		DrainTimeout:   time.Duration(cfg.DrainTimeout),
+		Quote:          cfg.Quote,
 		SelftestGroup:  cfg.SelftestGroup,
-	})
+	}), nil
 }

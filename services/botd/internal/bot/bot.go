@@ -33,8 +33,10 @@ import (
 	"quartet/kit/lockmap"
 	"quartet/kit/pool"
 	"quartet/kit/timing"
+	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/envelope"
+	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/transport"
 )
 
@@ -46,6 +48,7 @@ type Options struct {
 	CommandTimeout time.Duration // bounds one command
 	SendTimeout    time.Duration // bounds one send
 	DrainTimeout   time.Duration // bounds what may finish after a stop
+	Quote          bool          // replies quote the question
 	SelftestGroup  string        // internal id of the group that self-tests answer into; "" refuses them
 }
 
@@ -53,7 +56,10 @@ type Options struct {
 type Parts struct {
 	Signal      transport.Transport
 	Number      string // our own, as registered
+	Reader      *asked.Reader
+	Lang        said.Lang
 	Commands    *command.Registry
+	Tally       *command.Tally
 	Instruments *timing.Instruments
 	Counters    *Counters
 	Log         *slog.Logger
@@ -71,7 +77,6 @@ type Bot struct {
 	turns    chan *message                 // messages whose sender's turn it is; they want a slot
 	slots    *budget.Budget                // messages handled at once
 	gate     *command.Gate
-	tally    *command.Tally
 }
 
 // message is one message on its way through the bot. One goroutine at a time
@@ -81,7 +86,7 @@ type message struct {
 	in   envelope.Message
 	cost int64 // what it weighs in the backlog
 
-	args    string
+	call    asked.Call
 	command *command.Command
 	uses    int // of commands by the sender, this one counted
 
@@ -103,7 +108,6 @@ func New(p Parts, o Options) *Bot {
 		link:    newLink(p.Signal.Traits().MaxSilence),
 		turns:   make(chan *message, o.BacklogBytes/minCost),
 		gate:    command.NewGate(),
-		tally:   command.NewTally(),
 	}
 	b.backlog = budget.New("botd.backlog", o.BacklogBytes, budget.Options{})
 	b.slots = budget.New("botd.slots", int64(o.Limit), budget.Options{OnWait: p.Instruments.BudgetWait("botd.slots")})

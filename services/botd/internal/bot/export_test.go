@@ -10,7 +10,9 @@ import (
 
 	"quartet/kit/pool"
 	"quartet/kit/timing"
+	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/signalapi"
 )
 
@@ -24,6 +26,10 @@ func NewIdle(tb testing.TB, number string, commands ...*command.Command) *Idle {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	reader, err := asked.NewReader([]string{"!"}, asked.Self{Number: number})
+	if err != nil {
+		tb.Fatal(err)
+	}
 	counters, err := NewCounters(noop.NewMeterProvider())
 	if err != nil {
 		tb.Fatal(err)
@@ -31,7 +37,9 @@ func NewIdle(tb testing.TB, number string, commands ...*command.Command) *Idle {
 	b := New(Parts{
 		Number:      number,
 		Signal:      signalapi.New(signalapi.Options{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Number: number}, pool.New("signal", pool.Options{})),
-		Commands:    command.NewRegistry("!", commands...),
+		Reader:      reader,
+		Commands:    command.NewRegistry(said.Polish, "!", commands...),
+		Tally:       command.NewTally(),
 		Instruments: in,
 		Counters:    counters,
 		Log:         slog.New(slog.DiscardHandler),

@@ -20,8 +20,10 @@ import (
 
 	"quartet/kit/pool"
 	"quartet/kit/timing"
+	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/signalapi"
 )
 
@@ -39,6 +41,10 @@ type reply struct {
 	Recipients []string `json:"recipients"`
 	Message    string   `json:"message"`
 	Pictures   []string `json:"base64_attachments"`
+
+	QuoteTimestamp int64  `json:"quote_timestamp"`
+	QuoteAuthor    string `json:"quote_author"`
+	QuoteMessage   string `json:"quote_message"`
 }
 
 // rig is a running bot and the server that it talks to.
@@ -75,6 +81,10 @@ func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*c
 	if err != nil {
 		t.Fatal(err)
 	}
+	reader, err := asked.NewReader([]string{"!"}, asked.Self{Number: number})
+	if err != nil {
+		t.Fatal(err)
+	}
 	counters, err := bot.NewCounters(meters)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +94,9 @@ func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*c
 	r.Bot = bot.New(bot.Parts{
 		Number:      number,
 		Signal:      signalapi.New(signalapi.Options{URL: base, Number: number}, http),
-		Commands:    command.NewRegistry("!", commands...),
+		Reader:      reader,
+		Commands:    command.NewRegistry(said.Polish, "!", commands...),
+		Tally:       command.NewTally(),
 		Instruments: in,
 		Counters:    counters,
 		Log:         slog.New(log),

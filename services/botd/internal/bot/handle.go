@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"quartet/kit/timing"
+	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
 )
 
@@ -25,22 +26,27 @@ func (b *Bot) handle(ctx context.Context, m *message) (reply command.Reply, refu
 	m.rec.Enter(timing.Compute)
 	refusal, ok := b.gate.Reserve(m.in.Sender, m.command, time.Now())
 	if !ok {
-		return waitReply(m.command, refusal), func() {}, errCooldown
+		return b.waitReply(m.command, refusal), func() {}, errCooldown
 	}
 	refund = func() { b.gate.Refund(m.in.Sender, m.command) }
+	args, err := m.call.Fit(m.command.Params)
+	if misfit, ok := errors.AsType[*asked.Misfit](err); ok {
+		// The use counts: what does not fit is not to be tried all day.
+		return command.Reply{Text: b.Lang.BadArguments(misfit, b.Commands.Usage(m.command))}, refund, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.options.CommandTimeout)
 	defer cancel()
-	reply, err = b.run(ctx, m)
+	reply, err = b.run(ctx, m, args)
 	if err != nil {
 		refund()
 		b.Log.LogAttrs(ctx, slog.LevelWarn, "command did not succeed", slog.String("command", m.command.Name), slog.Any("err", err))
-		reply = command.Reply{Text: "Nie udało się, spróbuj za chwilę."}
+		reply = command.Reply{Text: b.Lang.Failed()}
 	}
 	return reply, refund, err
 }
 
 // run calls the command. A panic ends this request and no other.
-func (b *Bot) run(ctx context.Context, m *message) (reply command.Reply, err error) {
+func (b *Bot) run(ctx context.Context, m *message, args asked.Args) (reply command.Reply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", errPanic, p)
@@ -52,20 +58,15 @@ func (b *Bot) run(ctx context.Context, m *message) (reply command.Reply, err err
 		Sender: m.in.Sender,
 		Name:   m.in.Name,
 		Group:  m.in.GroupID != "",
-		Args:   m.args,
+		Args:   args,
 		Uses:   m.uses,
 	})
 }
 
 // waitReply tells somebody once how long to wait; a flood gets no second answer.
-func waitReply(c *command.Command, r command.Refusal) command.Reply {
+func (b *Bot) waitReply(c *command.Command, r command.Refusal) command.Reply {
 	if !r.First {
 		return command.Reply{}
 	}
-	return command.Reply{Text: fmt.Sprintf("Chwila przerwy: następne %s za %d s.", c.Name, seconds(r.Wait))}
-}
-
-// seconds rounds up: "wait 0 s" would be a lie.
-func seconds(d time.Duration) int {
-	return int((d + time.Second - 1) / time.Second)
+	return command.Reply{Text: b.Lang.Wait(b.Commands.Shown(c), r.Wait)}
 }

@@ -89,8 +89,8 @@ func (b *Bot) readSelftest(w http.ResponseWriter, r *http.Request) (_ selftestAs
 	if err := json.Unmarshal(body, &req); err != nil {
 		return none, http.StatusBadRequest, fmt.Errorf(`read the body, {"text":"!pomoc","lease":"30s"}: %w`, err)
 	}
-	name, _, ok := b.Commands.Parse(req.Text)
-	if !ok || b.Commands.Find(name) == nil {
+	call, ok := b.Reader.Read(req.Text, nil)
+	if !ok || b.Commands.Find(call.Name) == nil {
 		return none, http.StatusBadRequest, fmt.Errorf("%q is no command of this bot", req.Text)
 	}
 	ask := selftestAsk{text: req.Text, lease: defaultLease}

@@ -3,10 +3,13 @@ package bot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"quartet/kit/timing"
+	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/pages"
 	"quartet/services/botd/internal/transport"
 )
 
@@ -18,7 +21,28 @@ func (b *Bot) send(ctx context.Context, m *message, reply command.Reply) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
 	defer cancel()
-	out := transport.Outgoing{Chat: chatOf(m), Text: reply.Text}
+	parts := pages.Split(reply.Text, pages.Limit) // a longer one signal-cli would upload as a file
+	if len(parts) == 0 {
+		parts = []string{""} // a picture without words
+	}
+	for i, part := range parts {
+		out := transport.Outgoing{Chat: chatOf(m), Text: part}
+		if i == 0 {
+			b.dress(&out, m, reply)
+		}
+		if err := b.sendOne(ctx, m, out); err != nil {
+			if i > 0 { // the asker has something, so the whole is neither sent nor unsent
+				err = fmt.Errorf("part %d of %d: %w: %w", i+1, len(parts), transport.ErrOutcomeUnknown, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// dress puts on the first part what only one can have: the picture, and the
+// quote of the question.
+func (b *Bot) dress(out *transport.Outgoing, m *message, reply command.Reply) {
 	if p := reply.Picture; p != nil {
 		out.Attachment = &transport.Attachment{
 			ContentType: p.ContentType,
@@ -26,6 +50,15 @@ func (b *Bot) send(ctx context.Context, m *message, reply command.Reply) error {
 			Data:        p.Data,
 		}
 	}
+	if b.options.Quote && m.in.Sender != selftestSender {
+		out.Quote = &transport.Quote{Timestamp: m.in.Timestamp, Author: m.in.Sender, Text: pages.Shorten(m.in.Text, maxQuote)}
+	}
+}
+
+// maxQuote is how much of a question is quoted, in bytes.
+const maxQuote = 200
+
+func (b *Bot) sendOne(ctx context.Context, m *message, out transport.Outgoing) error {
 	receipt, err := b.Signal.Send(ctx, out)
 	if err != nil {
 		b.notSent(ctx, m, err)
@@ -74,7 +107,7 @@ func outcomeOf(err error) timing.Outcome {
 	switch {
 	case err == nil:
 		return timing.OK
-	case errors.Is(err, errCooldown):
+	case errors.Is(err, errCooldown), isMisfit(err):
 		return timing.Rejected
 	case errors.Is(err, errPanic):
 		return timing.InternalError
@@ -84,4 +117,10 @@ func outcomeOf(err error) timing.Outcome {
 		return timing.Canceled
 	}
 	return timing.UpstreamError
+}
+
+// isMisfit reports whether a command was given what does not fit it.
+func isMisfit(err error) bool {
+	_, ok := errors.AsType[*asked.Misfit](err)
+	return ok
 }

@@ -30,10 +30,22 @@ func (b *Bot) triage(raw []byte, readAt time.Time) *message {
 		b.Counters.drop(ctx, dropOwn) // our own words must never answer themselves
 		return nil
 	}
-	if _, _, addressed := b.Commands.Parse(in.Text); !addressed {
+	if !b.Reader.Addressed(in.Text, in.Mentions) {
 		return nil // people talking to each other
 	}
-	m := &message{in: in, cost: minCost + int64(len(in.Text)+len(in.Name)+len(in.Sender)+len(in.Number)+len(in.GroupID))}
+	m := &message{in: in, cost: minCost + weight(&in)}
 	m.rec.Start(readAt)
 	return m
 }
+
+// weight is what the texts of a message weigh, with those of its mentions.
+func weight(in *envelope.Message) int64 {
+	n := len(in.Text) + len(in.Name) + len(in.Sender) + len(in.Number) + len(in.GroupID)
+	for _, m := range in.Mentions {
+		n += len(m.UUID) + len(m.Number) + mentionCost
+	}
+	return int64(n)
+}
+
+// mentionCost is what a mention weighs beside its texts.
+const mentionCost = 48

@@ -1,23 +1,26 @@
-// Package command holds what the bot can be asked: the commands, how a text is
-// read as one, and how often one person may use it.
+// Package command holds what the bot can be asked: the commands, and how often
+// one person may use each.
 //
 // A command computes a reply from a request. It neither receives nor sends;
-// what it needs from outside it is given when it is made.
+// what it needs from outside it is given when it is made. How texts are read
+// as commands is package asked's business, the words are package said's.
 package command
 
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
+	"quartet/services/botd/internal/asked"
+	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/upstream"
 )
 
 // Command is one thing that the bot can be asked.
 type Command struct {
-	Name     string        // as typed after the prefix, lower case
+	Name     string   // what it is called first, in help and in metrics
+	Aliases  []string // other names
+	Params   []asked.Param
 	Help     string        // one line for people
 	Cooldown time.Duration // how long the same person waits before the next; 0 is no wait
 	Run      func(ctx context.Context, r Request) (Reply, error)
@@ -28,8 +31,8 @@ type Request struct {
 	Sender string // the asker's uuid
 	Name   string // the asker's profile name; may be empty
 	Group  bool   // asked in a group
-	Args   string // what stood behind the command's name
-	Uses   int    // how many commands the asker has used since the bot started, this one counted
+	Args   asked.Args
+	Uses   int // how many commands the asker has used since the bot started, this one counted
 }
 
 // Reply is what a command answers.
@@ -40,58 +43,75 @@ type Reply struct {
 
 // Registry finds commands by name. It is immutable after NewRegistry.
 type Registry struct {
+	lang   said.Lang
 	prefix string
 	order  []*Command
-	byName map[string]*Command
+	byName map[string]*Command // by folded name and alias
+	names  []asked.Option
 }
 
-// NewRegistry returns a registry of commands that are called with prefix. Two
-// commands of one name are a mistake in the program and panic.
-func NewRegistry(prefix string, commands ...*Command) *Registry {
-	r := &Registry{prefix: prefix, order: commands, byName: make(map[string]*Command, len(commands))}
+// NewRegistry returns a registry of commands that are shown to people with
+// prefix; the first is the one that helps. A name that is none or that two
+// commands have, and parameters that cannot be filled in one way, are mistakes
+// in the program and panic.
+func NewRegistry(lang said.Lang, prefix string, commands ...*Command) *Registry {
+	r := &Registry{lang: lang, prefix: prefix, order: commands, byName: make(map[string]*Command)}
 	for _, c := range commands {
-		if r.byName[c.Name] != nil {
-			panic(fmt.Sprintf("command: two commands are called %q", c.Name))
+		if err := asked.CheckParams(c.Params); err != nil {
+			panic(fmt.Sprintf("command %s: %v", c.Name, err))
 		}
-		r.byName[c.Name] = c
+		for _, name := range append([]string{c.Name}, c.Aliases...) {
+			r.add(name, c)
+		}
 	}
 	return r
 }
 
-// Find returns the command called name, or nil.
-func (r *Registry) Find(name string) *Command { return r.byName[name] }
+func (r *Registry) add(name string, c *Command) {
+	if err := asked.CheckName(name); err != nil {
+		panic(fmt.Sprintf("command %q: %v", name, err))
+	}
+	folded := asked.Fold(name)
+	if r.byName[folded] != nil {
+		panic(fmt.Sprintf("command: two commands are called %q", name))
+	}
+	r.byName[folded] = c
+	r.names = append(r.names, asked.Option{Name: name, Command: c.Name})
+}
 
-// Parse splits a text into a command's name, in lower case, and what stands
-// behind it; ok is false when the text is not addressed to the bot. Spaces of
-// every kind and invisible marks around the text do not matter, nor does a
-// space that a keyboard put between the prefix and the name.
-func (r *Registry) Parse(text string) (name, args string, ok bool) {
-	rest, ok := strings.CutPrefix(strings.TrimFunc(text, blank), r.prefix)
+// Find returns the command of a folded name, the one that helps for "", or nil.
+func (r *Registry) Find(folded string) *Command {
+	if folded == "" {
+		return r.order[0]
+	}
+	return r.byName[folded]
+}
+
+// Guess returns a command that asks back whether a near one was meant, nil when
+// none is near. It has the cooldown of the near one, under a name of its own.
+func (r *Registry) Guess(typed string) *Command {
+	near, ok := asked.Nearest(typed, r.names)
 	if !ok {
-		return "", "", false
+		return nil
 	}
-	rest = strings.TrimLeftFunc(rest, blank)
-	end := strings.IndexFunc(rest, blank)
-	if end < 0 {
-		end = len(rest)
+	answer := Reply{Text: r.lang.DidYouMean(r.prefix + near.Name)}
+	return &Command{
+		Name:     guessName,
+		Cooldown: r.Find(asked.Fold(near.Name)).Cooldown,
+		Run:      func(context.Context, Request) (Reply, error) { return answer, nil },
 	}
-	name = strings.ToLower(rest[:end])
-	if name == "" || !startsName(name) {
-		return "", "", false
-	}
-	return name, strings.TrimLeftFunc(rest[end:], blank), true
 }
 
-// startsName tells a command from an exclamation: "!!!" and "!?" call nobody.
-func startsName(s string) bool {
-	for _, first := range s {
-		return unicode.IsLetter(first) || unicode.IsDigit(first)
+// guessName is what a guess is called in metrics: never by what people typed.
+const guessName = "_guess"
+
+// Shown is how a command is shown to people.
+func (r *Registry) Shown(c *Command) string {
+	if c.Name == guessName {
+		return r.prefix + r.order[0].Name
 	}
-	return false
+	return r.prefix + c.Name
 }
 
-// blank reports whether r shows nothing: white space, also the no-break kinds,
-// and the marks that phones and copied texts leave (joiners, directions, BOM).
-func blank(r rune) bool {
-	return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r)
-}
+// Usage shows how a command is called.
+func (r *Registry) Usage(c *Command) string { return r.lang.Usage(r.prefix+c.Name, c.Params) }

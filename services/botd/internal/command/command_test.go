@@ -5,75 +5,31 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
+	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/pages"
+	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/upstream"
 )
 
-func registry() *command.Registry {
-	ja := command.Ja()
-	kot := command.Kot(func(context.Context) (upstream.Picture, error) {
-		return upstream.Picture{ContentType: "image/png", Data: []byte{1}}, nil
-	})
-	return command.NewRegistry("!", command.Pomoc("!", kot, ja), kot, ja)
+func cats(context.Context) (upstream.Picture, error) {
+	return upstream.Picture{ContentType: "image/png", Data: []byte{1}}, nil
 }
 
-func TestParse(t *testing.T) {
-	r := registry()
-	tests := []struct {
-		text, name, args string
-		ok               bool
-	}{
-		{"!kot", "kot", "", true},
-		{"!Kot", "kot", "", true},
-		{"!KOT rudy  kot ", "kot", "rudy  kot", true},
-		{"! kot", "kot", "", true},
-		{" \t!kot\n", "kot", "", true},
-		{"\u00a0!kot\u00a0", "kot", "", true},       // no-break spaces of a phone's keyboard
-		{"\u200b\ufeff!kot\u200e", "kot", "", true}, // zero-width space, BOM, direction mark
-		{"!kot\nrudy", "kot", "rudy", true},         // a new line is a space too
-		{"!nieznane", "nieznane", "", true},         // parsed; whether it exists is Find's to say
-		{"kot", "", "", false},
-		{"", "", "", false},
-		{"!", "", "", false},
-		{"!!!", "", "", false},
-		{"!?", "", "", false},
-		{"co? !kot", "", "", false},
-	}
-	for _, tt := range tests {
-		name, args, ok := r.Parse(tt.text)
-		if name != tt.name || args != tt.args || ok != tt.ok {
-			t.Errorf("Parse(%q) = %q, %q, %t; want %q, %q, %t", tt.text, name, args, ok, tt.name, tt.args, tt.ok)
-		}
-	}
+func registry(lang said.Lang) *command.Registry {
+	kot, ja, zapomnij := command.Kot(lang, cats), command.Ja(lang, "!zapomnij"), command.Zapomnij(lang, command.NewTally())
+	return command.NewRegistry(lang, "!", command.Pomoc(lang, "!", kot, ja, zapomnij), kot, ja, zapomnij)
 }
 
-func FuzzParse(f *testing.F) {
-	for _, s := range []string{"!kot", "! kot x", "\u00a0!Kot\u200b", "!\xff", "!\u0130", "!!", ""} {
-		f.Add(s)
-	}
-	r := registry()
-	f.Fuzz(func(t *testing.T, text string) {
-		name, args, ok := r.Parse(text)
-		switch {
-		case !ok && (name != "" || args != ""):
-			t.Errorf("%q is no command and yet has name %q, args %q", text, name, args)
-		case ok && name == "":
-			t.Errorf("%q is a command without a name", text)
-		case ok && strings.ContainsAny(name, " \t\n\u00a0"):
-			t.Errorf("%q: name %q has a space in it", text, name)
-		case ok && utf8.ValidString(text) && !utf8.ValidString(name+args):
-			t.Errorf("%q was cut inside a character: %q, %q", text, name, args)
-		}
-	})
-}
-
-func TestFindKnowsOnlyItsCommands(t *testing.T) {
-	r := registry()
-	for _, name := range []string{"pomoc", "kot", "ja"} {
-		if c := r.Find(name); c == nil || c.Name != name {
-			t.Errorf("Find(%q) = %v", name, c)
+func TestFindKnowsNamesAndAliases(t *testing.T) {
+	r := registry(said.Polish)
+	for name, want := range map[string]string{
+		"pomoc": "pomoc", "help": "pomoc", "kot": "kot", "cat": "kot", "ja": "ja", "me": "ja", "zapomnij": "zapomnij", "forget": "zapomnij",
+		"": "pomoc", // a mere mention of the bot
+	} {
+		if c := r.Find(name); c == nil || c.Name != want {
+			t.Errorf("Find(%q) = %v, want %s", name, c, want)
 		}
 	}
 	if c := r.Find("nieznane"); c != nil {
@@ -81,27 +37,66 @@ func TestFindKnowsOnlyItsCommands(t *testing.T) {
 	}
 }
 
-func TestTwoCommandsOfOneNamePanic(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a second command of the same name was taken")
+func TestGuessAsksBackOnlyWhenOneIsNear(t *testing.T) {
+	r := registry(said.Polish)
+	r.Find("kot").Cooldown = 7
+	for typed, want := range map[string]string{"kott": "!kot", "Pomocc": "!pomoc", "zapomni": "!zapomnij", "halp": "!help"} {
+		guess := r.Guess(typed)
+		if guess == nil {
+			t.Errorf("no guess for %q", typed)
+			continue
 		}
-	}()
-	command.NewRegistry("!", command.Ja(), command.Ja())
+		reply, err := guess.Run(t.Context(), command.Request{})
+		if err != nil || !strings.Contains(reply.Text, want+"?") {
+			t.Errorf("%q: %q, %v; want %s", typed, reply.Text, err, want)
+		}
+		if r.Shown(guess) != "!pomoc" || strings.Contains(guess.Name, typed) {
+			t.Errorf("%q: a guess is called %q and shown as %q", typed, guess.Name, r.Shown(guess))
+		}
+	}
+	if guess := r.Guess("kott"); guess.Cooldown != 7 {
+		t.Errorf("a guess can be had without a cooldown: %v", guess.Cooldown)
+	}
+	if guess := r.Guess("pogoda"); guess != nil {
+		t.Error("a guess although nothing is near")
+	}
+}
+
+func TestMistakesOfTheProgramPanic(t *testing.T) {
+	ja := command.Ja(said.Polish, "!zapomnij")
+	for name, commands := range map[string][]*command.Command{
+		"two of one name":     {ja, {Name: "JA"}},
+		"an alias in the way": {ja, {Name: "x", Aliases: []string{"me"}}},
+		"a name with a space": {{Name: "dwa słowa"}},
+		"bad parameters":      {{Name: "x", Params: []asked.Param{{Name: "a", Kind: asked.Rest}, {Name: "b", Kind: asked.Word}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("taken")
+				}
+			}()
+			command.NewRegistry(said.Polish, "!", commands...)
+		})
+	}
 }
 
 func TestPomocListsEveryCommandWithinOneMessage(t *testing.T) {
-	reply, err := registry().Find("pomoc").Run(t.Context(), command.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"!pomoc", "!kot", "!ja"} {
-		if !strings.Contains(reply.Text, name+" – ") {
-			t.Errorf("%s is missing in:\n%s", name, reply.Text)
+	for _, lang := range []said.Lang{said.Polish, said.English} {
+		for _, group := range []bool{true, false} {
+			reply, err := registry(lang).Find("pomoc").Run(t.Context(), command.Request{Group: group})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"!pomoc", "!help", "!kot", "!cat", "!ja", "!me", "!zapomnij", "!forget"} {
+				if !strings.Contains(reply.Text, name) {
+					t.Errorf("%s is missing in:\n%s", name, reply.Text)
+				}
+			}
+			if len(reply.Text) > pages.Limit {
+				t.Errorf("%d bytes: Signal would upload it as a file", len(reply.Text))
+			}
 		}
-	}
-	if len(reply.Text) > 2000 {
-		t.Errorf("%d bytes: Signal would upload it as a file", len(reply.Text))
 	}
 }
 
@@ -110,20 +105,34 @@ func TestJaTellsNameAndUses(t *testing.T) {
 		request command.Request
 		want    string
 	}{
-		{command.Request{Name: "Ala", Uses: 3}, "Ala, poleceń od mojego startu: 3."},
-		{command.Request{Uses: 1}, "Ktoś bez nazwy, poleceń od mojego startu: 1."},
+		{command.Request{Name: "Ala", Uses: 3}, "Ala: od początku 3 polecenia. !zapomnij"},
+		{command.Request{Uses: 1}, "Ktoś bez nazwy: od początku 1 polecenie. !zapomnij"},
 	} {
-		reply, err := command.Ja().Run(t.Context(), tt.request)
-		if err != nil || reply.Text != tt.want {
+		reply, err := command.Ja(said.Polish, "!zapomnij").Run(t.Context(), tt.request)
+		if err != nil || !strings.HasPrefix(reply.Text, tt.want) {
 			t.Errorf("%+v: %q, %v; want %q", tt.request, reply.Text, err, tt.want)
 		}
+	}
+}
+
+func TestZapomnijErasesTheAskerAlone(t *testing.T) {
+	tally := command.NewTally()
+	for range 3 {
+		tally.Count("ala")
+		tally.Count("ela")
+	}
+	if _, err := command.Zapomnij(said.Polish, tally).Run(t.Context(), command.Request{Sender: "ala"}); err != nil {
+		t.Fatal(err)
+	}
+	if a, e := tally.Count("ala"), tally.Count("ela"); a != 1 || e != 4 {
+		t.Errorf("then ala counts %d and ela %d, want 1 and 4", a, e)
 	}
 }
 
 func TestKotPassesOnPictureAndError(t *testing.T) {
 	down := errors.New("down")
 	answers := []error{nil, down}
-	kot := command.Kot(func(context.Context) (upstream.Picture, error) {
+	kot := command.Kot(said.Polish, func(context.Context) (upstream.Picture, error) {
 		err := answers[0]
 		answers = answers[1:]
 		return upstream.Picture{Data: []byte("x")}, err

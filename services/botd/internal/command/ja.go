@@ -2,21 +2,34 @@ package command
 
 import (
 	"context"
-	"fmt"
+
+	"quartet/services/botd/internal/said"
 )
 
-// Ja tells people what the bot knows about them: their profile name and how
-// many commands they have used.
-func Ja() *Command {
+// Ja tells people what the bot knows about them: their profile name, which is
+// not kept, and how many commands they have used. forget is how the command
+// that erases it is shown.
+func Ja(lang said.Lang, forget string) *Command {
 	return &Command{
-		Name: "ja",
-		Help: "co o Tobie wiem",
+		Name:    "ja",
+		Aliases: []string{"me"},
+		Help:    lang.About(said.Me),
 		Run: func(_ context.Context, r Request) (Reply, error) {
-			name := r.Name
-			if name == "" {
-				name = "Ktoś bez nazwy"
-			}
-			return Reply{Text: fmt.Sprintf("%s, poleceń od mojego startu: %d.", name, r.Uses)}, nil
+			return Reply{Text: lang.AboutYou(r.Name, r.Uses, forget)}, nil
+		},
+	}
+}
+
+// Zapomnij erases what the bot knows about the asker. A running cooldown ends
+// by itself and is left: erasing it would be a way around it.
+func Zapomnij(lang said.Lang, tally *Tally) *Command {
+	return &Command{
+		Name:    "zapomnij",
+		Aliases: []string{"forget"},
+		Help:    lang.About(said.Forget),
+		Run: func(_ context.Context, r Request) (Reply, error) {
+			tally.Forget(r.Sender)
+			return Reply{Text: lang.Forgotten()}, nil
 		},
 	}
 }

@@ -28,3 +28,10 @@ func (t *Tally) Count(sender string) int {
 	t.uses[sender]++
 	return t.uses[sender]
 }
+
+// Forget drops the count of one person.
+func (t *Tally) Forget(sender string) {
+	t.mu.Lock()
+	delete(t.uses, sender)
+	t.mu.Unlock()
+}

@@ -10,10 +10,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"quartet/kit/settings"
+	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/envelope"
+	"quartet/services/botd/internal/said"
 )
 
 // Prefix starts the name of every variable that botd alone reads.
@@ -36,8 +37,10 @@ type Config struct {
 	SendTimeout    settings.Seconds `env:"SEND_TIMEOUT" envDefault:"60s" doc:"Bounds one send. signal-cli-rest-api itself has no limit and may never answer; after it the outcome is unknown and nothing is sent again."`
 	DrainTimeout   settings.Seconds `env:"DRAIN_TIMEOUT" envDefault:"15s" doc:"How long a stop waits for the messages that were taken."`
 
-	CommandPrefix string           `env:"PREFIX" envDefault:"!" doc:"What a message must begin with to be a command."`
-	Cooldown      settings.Seconds `env:"COOLDOWN" envDefault:"5s" doc:"How long one person waits before using the same command again. 0 turns it off."`
+	Prefixes []string         `env:"PREFIX" envDefault:"!" doc:"What a message must begin with to be a command; several with commas between them. The first is the one that help shows."`
+	Lang     string           `env:"LANG" envDefault:"pl" doc:"The language that the bot speaks, pl or en. Commands have names in both."`
+	Quote    bool             `env:"QUOTE" envDefault:"false" doc:"Replies quote the question."`
+	Cooldown settings.Seconds `env:"COOLDOWN" envDefault:"5s" doc:"How long one person waits before using the same command again. 0 turns it off."`
 
 	CatURL        url.URL         `env:"CAT_URL" envDefault:"https://api.thecatapi.com" doc:"Base URL of TheCatAPI, for !kot."`
 	CatKey        settings.Secret `env:"CAT_KEY_FILE" doc:"File with the key of TheCatAPI. Without one it answers too, less often."`
@@ -79,7 +82,12 @@ func (c *Config) Validate() error {
 	fault(c.SenderWaiting < 1, "BOTD_SENDER_WAITING: %d is too few, 1 is the least", c.SenderWaiting)
 	fault(c.CommandTimeout <= 0, "BOTD_COMMAND_TIMEOUT: must be more than 0")
 	fault(c.SendTimeout <= 0, "BOTD_SEND_TIMEOUT: must be more than 0")
-	fault(strings.TrimLeftFunc(c.CommandPrefix, unicode.IsSpace) != c.CommandPrefix, "BOTD_PREFIX: %q begins with a space, which is passed over in messages", c.CommandPrefix)
+	if _, err := asked.NewReader(c.Prefixes, asked.Self{}); err != nil {
+		fault(true, "BOTD_PREFIX: %w", err)
+	}
+	if _, err := said.ParseLang(c.Lang); err != nil {
+		fault(true, "BOTD_LANG: %q is neither pl nor en", c.Lang)
+	}
 	fault(!hostPort(c.AdminAddr, true), "BOTD_ADMIN_ADDR: %q is not host:port", c.AdminAddr)
 	for _, a := range c.UpstreamAllow {
 		fault(!hostPort(a, false), "BOTD_UPSTREAM_ALLOW: %q is not host:port", a)

@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"quartet/services/botd/internal/asked"
 )
 
 // Kind says what a frame carries.
@@ -48,6 +50,7 @@ type Message struct {
 	Timestamp int64  // the sender's clock, milliseconds; with Sender it names the message
 	Text      string
 	GroupID   string // internal group id (base64 of 32 bytes); empty in a direct chat
+	Mentions  []asked.Mention
 }
 
 // ErrFrame marks bytes that are no frame.
@@ -82,7 +85,13 @@ type body struct {
 type data struct {
 	Timestamp int64  `json:"timestamp"`
 	Message   string `json:"message"`
-	Group     *struct {
+	Mentions  []struct {
+		UUID   string `json:"uuid"`
+		Number string `json:"number"`
+		Start  int    `json:"start"`
+		Length int    `json:"length"`
+	} `json:"mentions"`
+	Group *struct {
 		ID   string `json:"groupId"`
 		Type string `json:"type"`
 	} `json:"groupInfo"`
@@ -113,6 +122,9 @@ func Parse(raw []byte) (Message, error) {
 	m.Kind = e.kind()
 	if e.Data != nil {
 		m.Text = e.Data.Message
+		for _, n := range e.Data.Mentions {
+			m.Mentions = append(m.Mentions, asked.Mention{Start: n.Start, Length: n.Length, UUID: n.UUID, Number: n.Number})
+		}
 		if e.Data.Group != nil {
 			m.GroupID = e.Data.Group.ID
 		}

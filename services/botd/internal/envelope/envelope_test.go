@@ -2,8 +2,10 @@ package envelope_test
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 
+	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/envelope"
 )
 
@@ -31,6 +33,11 @@ func TestParse(t *testing.T) {
 			"text in a direct chat",
 			`{"account":"+15550100000","envelope":{"sourceUuid":"` + ala + `","sourceName":"Ala","sourceDevice":2,"timestamp":7,"dataMessage":{"message":"!ja"}}}`,
 			text(envelope.Message{Kind: envelope.KindText, Timestamp: 7, Text: "!ja"}),
+		},
+		{
+			"mentions",
+			`{"account":"+15550100000","envelope":{"sourceUuid":"` + ala + `","sourceName":"Ala","sourceDevice":2,"timestamp":7,"dataMessage":{"message":"\uFFFC !kot","mentions":[{"name":"x","number":null,"uuid":"u1","start":0,"length":1}]}}}`,
+			text(envelope.Message{Kind: envelope.KindText, Timestamp: 7, Text: "\uFFFC !kot", Mentions: []asked.Mention{{Start: 0, Length: 1, UUID: "u1"}}}),
 		},
 		{
 			"an old server names only the source",
@@ -69,7 +76,7 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got != tt.want {
+			if !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got  %+v\nwant %+v", got, tt.want)
 			}
 		})
@@ -112,7 +119,7 @@ func FuzzParse(f *testing.F) {
 			if !errors.Is(err, envelope.ErrFrame) {
 				t.Errorf("error %v does not wrap ErrFrame", err)
 			}
-			if m != (envelope.Message{}) {
+			if !reflect.DeepEqual(m, envelope.Message{}) {
 				t.Errorf("an error came with a message: %+v", m)
 			}
 			return
