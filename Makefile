@@ -9,7 +9,9 @@ SHELL := /bin/bash
 
 # A checkout that belongs to somebody else (a mounted volume, a CI clone) must
 # build too; then git refuses to tell Go its revision.
-export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+# A workspace takes no -mod, and what a caller's GOWORK names is not ours.
+export GOFLAGS := $(strip $(filter-out -mod=%,$(GOFLAGS)) -buildvcs=false)
+unexport GOWORK
 
 # The cores: what runs under the race detector.
 CORES := ./kit/... $(patsubst %,./%/internal/...,$(wildcard services/*))
@@ -30,7 +32,7 @@ down: ## stop a running make up
 	@if [ -x bin/quartet ]; then bin/quartet down; else echo "nothing runs: make up was never run here"; fi
 
 test: ## set up and run all tests
-	@tools/setup.sh chromium
+	@tools/setup.sh --or-skip chromium
 	go test -timeout 15m work
 	cd tools && GOWORK=off go test ./...
 
@@ -41,7 +43,7 @@ race: ## run the tests of the kit and the services' cores under the race detecto
 lint: tools ## gofmt, vet, staticcheck, boundaries, tidy go.mod files, known vulnerabilities
 	@tools/lint.sh
 
-bench: tools ## measure the kit beside its peers, and the services' hot paths
+bench: tools ## measure the kit beside its peers, the services' hot paths, and the whole
 	@tools/bench.sh
 
 fuzz: ## fuzz every fuzz test for 30 s
@@ -49,7 +51,7 @@ fuzz: ## fuzz every fuzz test for 30 s
 	@tools/fuzz.sh
 
 e2e: ## run the tests of the built programs together
-	@tools/setup.sh chromium
+	@tools/setup.sh --or-skip chromium
 	go test -count=1 -timeout 15m ./e2e/...
 
 # Go decides what is up to date.

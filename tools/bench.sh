@@ -4,26 +4,35 @@
 #     tools/bench.sh        COUNT=7 BENCHTIME=300ms BENCH=. by default
 #
 # All variants run once, then all once more, COUNT times: what else the machine
-# does in the meantime meets ours and its peers alike. The raw output stays in
-# bin/bench.txt. Needs bin/benchtable.
+# does in the meantime meets ours and its peers alike. Those of e2e, of all
+# programs together, take half a minute and are one operation each. The raw
+# output stays in bin/bench.txt. Needs bin/benchtable.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 count=${COUNT:-7} benchtime=${BENCHTIME:-300ms} pattern=${BENCH:-.}
 
-# measure runs the packages whose tests have benchmarks; a service may have
-# none yet.
+# measure DIR TIME runs the packages under DIR that have a benchmark of the
+# pattern, which may be none.
 measure() {
     local packages
-    mapfile -t packages < <(grep -rl --include='*_test.go' '^func Benchmark' "$@" | xargs -r -n1 dirname | sort -u | sed 's,^,./,')
-    ((${#packages[@]} == 0)) || go test -run '^$' -bench "$pattern" -benchmem -benchtime "$benchtime" "${packages[@]}"
+    mapfile -t packages < <(grep -roE --include='*_test.go' '^func Benchmark[A-Za-z0-9_]*' "$1" | grep -E ":func .*${pattern%%/*}" |
+        sed 's,/[^/]*$,,; s,^,./,' | sort -u)
+    ((${#packages[@]} == 0)) || go test -run '^$' -bench "$pattern" -benchmem -benchtime "$2" -timeout 30m "${packages[@]}"
+}
+
+all() {
+    (cd kit/bench && GOWORK=off measure . "$benchtime") || return
+    local service
+    for service in services/*/; do
+        measure "${service%/}" "$benchtime" || return
+    done
+    measure e2e 1x
 }
 
 echo "machine: $(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg), $(go env GOVERSION), $(date -u +%F)"
+: >bin/bench.txt
 for ((i = 1; i <= count; i++)); do
     echo "run $i of $count" >&2
-    (cd kit/bench && GOWORK=off measure .)
-    for service in services/*/; do
-        measure "${service%/}"
-    done
-done >bin/bench.txt
+    all >>bin/bench.txt || { tail -n 40 bin/bench.txt >&2; exit 1; }
+done
 bin/benchtable <bin/bench.txt

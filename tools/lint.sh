@@ -48,7 +48,6 @@ scripts() {
     return $bad
 }
 
-
 check gofmt gofmt_clean
 check "go vet" everywhere go vet
 check staticcheck everywhere "$root/bin/staticcheck"

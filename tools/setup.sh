@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Sees to it that this machine has what a make target needs:
 #
-#     tools/setup.sh [gcc] [chromium]
+#     tools/setup.sh [--or-skip] [gcc] [chromium]
 #
 # Go is always asked for. What is missing is installed with apt-get, when this
 # is Debian or Ubuntu and we are root; else it is listed with the command that
-# installs it, and the script exits 1. It changes nothing when all is there.
+# installs it, and the script exits 1. With --or-skip it then exits 0, unless CI
+# is set: it is for tests, which skip what they cannot do on a user's machine.
+# It changes nothing when all is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,7 +33,7 @@ package_gcc() { echo "gcc libc6-dev"; }
 # The names under which the browser tests look for it.
 have_chromium() {
     local name
-    for name in headless_shell headless-shell chromium chromium-browser google-chrome google-chrome-stable; do
+    for name in chromium chromium-browser google-chrome; do
         command -v "$name" >/dev/null && return 0
     done
     return 1
@@ -45,7 +47,19 @@ missing() {
     done
 }
 
+# give_up ends the script after the message that said what is missing.
+give_up() {
+    [[ $or_skip && -z ${CI:-} ]] || exit 1
+    echo "Without it the tests that need it are skipped." >&2
+    exit 0
+}
+
 need_go
+or_skip=
+if [[ ${1:-} == --or-skip ]]; then
+    or_skip=1
+    shift
+fi
 for thing in "$@"; do
     declare -F "have_$thing" >/dev/null || { echo "setup.sh: nothing is known about '$thing'" >&2; exit 2; }
 done
@@ -61,11 +75,11 @@ install="apt-get install -y --no-install-recommends ${packages[*]}"
 
 if ! command -v apt-get >/dev/null; then
     echo "Missing: ${lacking//$'\n'/, }. Debian and Ubuntu call the packages: ${packages[*]}." >&2
-    exit 1
+    give_up
 fi
 if ((EUID != 0)); then
     printf 'Missing: %s. Install with:\n    sudo apt-get update && sudo %s\n' "${lacking//$'\n'/, }" "$install" >&2
-    exit 1
+    give_up
 fi
 echo "installing: ${packages[*]}"
 export DEBIAN_FRONTEND=noninteractive
@@ -74,11 +88,11 @@ trap 'rm -f "$log"' EXIT
 if ! { apt-get update -q && $install -q; } >"$log" 2>&1 </dev/null; then
     tail -n 30 "$log" >&2
     echo "setup.sh: apt-get failed; by hand: apt-get update && $install" >&2
-    exit 1
+    give_up
 fi
 lacking=$(missing "$@")
 if [[ -n $lacking ]]; then
     # Ubuntu's chromium is a stub for another package system, for one.
     echo "The packages ${packages[*]} are installed, but there still is no ${lacking//$'\n'/, }: install it by hand." >&2
-    exit 1
+    give_up
 fi

@@ -77,7 +77,7 @@ func holder(data string) (int, error) {
 }
 
 // downWait is longer than a launcher takes when every child must be killed.
-const downWait = 60 * time.Second
+const downWait = 90 * time.Second
 
 // down is `quartet down`: it stops the launcher of the data folder and returns
 // when it has gone. It is content when none runs.

@@ -77,6 +77,7 @@ func programs(o options, environ []string) []program {
 					"BOTD_UPSTREAM_ALLOW=" + web,
 					"BOTD_ADMIN_ADDR=" + botd,
 					"BOTD_SELFTEST_GROUP=" + selftestGroup,
+					"BOTD_DRAIN_TIMEOUT=" + drainWithin.String(),
 				},
 				Ports:  []fleet.Port{{Addr: botd, Use: "its metrics and health"}},
 				Health: "http://" + botd + "/readyz", Status: http.StatusOK,

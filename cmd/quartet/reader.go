@@ -14,24 +14,21 @@ import (
 )
 
 // reader gets the programs' figures over HTTP, as Prometheus would.
-type reader struct {
-	client *http.Client
-	began  time.Time
-}
+type reader struct{ client *http.Client }
 
-func newReader(began time.Time) *reader {
-	return &reader{client: &http.Client{Timeout: time.Second, Transport: &http.Transport{MaxIdleConns: 8}}, began: began}
+func newReader() *reader {
+	return &reader{&http.Client{Timeout: time.Second, Transport: &http.Transport{MaxIdleConns: 8}}}
 }
 
 // line is one program's live line. A program that does not answer says so
 // there: that it died is noticed elsewhere.
-func (r *reader) line(ctx context.Context, p program, now time.Time) string {
+func (r *reader) line(ctx context.Context, p program) string {
 	var text string
 	var err error
 	if p.metrics != "" {
 		var s summary.Snapshot
 		if s, err = r.snapshot(ctx, p.metrics); err == nil {
-			text = s.Line(now.Sub(r.began))
+			text = s.Line()
 		}
 	} else {
 		text, err = r.simulator(ctx, p)
@@ -39,7 +36,7 @@ func (r *reader) line(ctx context.Context, p program, now time.Time) string {
 	if err != nil {
 		return "no figures: " + err.Error()
 	}
-	return "ready " + text
+	return text
 }
 
 // tables prints what each service did, operation by operation.
@@ -54,7 +51,7 @@ func (r *reader) tables(out io.Writer, all []program) error {
 		if err != nil {
 			return fmt.Errorf("the last figures of %s: %w", p.Name, err)
 		}
-		fmt.Fprintf(out, "\n%s\n", p.Name)
+		fmt.Fprintf(out, "\n%s, times in ms\n", p.Name)
 		if len(s) == 0 {
 			fmt.Fprintln(out, "  no request has ended")
 			continue

@@ -16,10 +16,12 @@ import (
 )
 
 const (
-	healthyWithin = 60 * time.Second // a program that takes longer has a fault
-	stopWithin    = 10 * time.Second // then it is killed
-	redraw        = 2 * time.Second  // the live lines on a terminal
-	reprint       = 10 * time.Second // the live lines elsewhere
+	healthyWithin = 60 * time.Second             // a program that takes longer has a fault
+	drainWithin   = 10 * time.Second             // a service serves what it has taken; a picture takes four
+	stopWithin    = drainWithin + 10*time.Second // for the rest of its stop; then it is killed
+	maxLog        = 16 << 20                     // bytes of a program's log
+	redraw        = 2 * time.Second              // the live lines on a terminal
+	reprint       = 10 * time.Second             // the live lines elsewhere
 )
 
 // up is `quartet up`: it returns nil after a stop that somebody asked for.
@@ -42,7 +44,7 @@ func runSystem(ctx context.Context, o options, all []program, out io.Writer) err
 	if err := checkPorts(all); err != nil {
 		return err
 	}
-	f := fleet.New(fleet.Options{Logs: o.data, Healthy: healthyWithin, Grace: stopWithin})
+	f := fleet.New(fleet.Options{Logs: o.data, MaxLog: maxLog, Healthy: healthyWithin, Grace: stopWithin})
 	err := start(ctx, f, all, out)
 	if err == nil && o.chatter > 0 {
 		err = open(ctx, "http://"+loopback(portsFrom(o.ports).signal))
@@ -50,13 +52,11 @@ func runSystem(ctx context.Context, o options, all []program, out io.Writer) err
 	if err == nil {
 		err = watch(ctx, o, f, all, out)
 	}
-	for _, name := range f.Stop() {
-		fmt.Fprintf(out, "%s did not stop within %v and was killed\n", name, stopWithin)
-	}
+	stopErr := f.Stop()
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return nil // stopped while it started
+		err = nil // stopped while it started
 	}
-	return err
+	return errors.Join(err, stopErr)
 }
 
 // checkPorts adds what to do about it to the error for a busy port.
@@ -92,7 +92,7 @@ func watch(ctx context.Context, o options, f *fleet.Fleet, all []program, out io
 	}
 	began := time.Now()
 	greet(out, o, all)
-	r := newReader(began)
+	r := newReader()
 	stopLive := func() {}
 	if !o.quiet {
 		stopLive = live(ctx, newBoard(out), r, all)
@@ -102,7 +102,7 @@ func watch(ctx context.Context, o options, f *fleet.Fleet, all []program, out io
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nstopping after %v\n", time.Since(began).Round(time.Second))
+	fmt.Fprintf(out, "\nstopping after %v; a second Ctrl-C does not wait for what is under way\n", time.Since(began).Round(time.Second))
 	return r.tables(out, all)
 }
 
@@ -119,7 +119,7 @@ func greet(out io.Writer, o options, all []program) {
 	} else {
 		fmt.Fprint(out, "\nCtrl-C stops everything")
 	}
-	fmt.Fprint(out, ". Figures are since the start; own is the service's time,\nupstream and send are other parties' (mean per request).\n\n")
+	fmt.Fprint(out, ".\nFigures are since the start, times in ms: own is the service's, upstream and\nsend are other parties' (mean per request).\n\n")
 }
 
 // live refreshes the board until the returned function is called, which
@@ -149,7 +149,7 @@ func live(ctx context.Context, b *board.Board, r *reader, all []program) (stop f
 func draw(ctx context.Context, b *board.Board, r *reader, all []program, now time.Time) {
 	var lines []string
 	for _, p := range all {
-		lines = append(lines, fmt.Sprintf("%-10s %s", p.Name, r.line(ctx, p, now)))
+		lines = append(lines, fmt.Sprintf("%-9s %s", p.Name, r.line(ctx, p)))
 	}
 	if ctx.Err() == nil { // else the figures may be errors of the stop
 		b.Show(now, lines)

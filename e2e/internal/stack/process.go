@@ -43,6 +43,8 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = Root()
+	// The programs as the workspace builds them, also where the tests run alone.
+	cmd.Env = append(os.Environ(), "GOWORK="+filepath.Join(Root(), "go.work"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return dir, fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -63,6 +63,18 @@ func TestResetGoesBackToTheCommandLine(t *testing.T) {
 	}
 }
 
+func TestFramesThatDoNotFitAreRefusedWhole(t *testing.T) {
+	s := start(t)
+	one := `{"sender":"` + ala + `"},`
+	body := "[" + strings.Repeat(one, 300_000) + strings.TrimSuffix(one, ",") + "]"
+	if status, _, answer := s.call("POST", "/_sim/frames", body); status != 429 {
+		t.Errorf("%d %s", status, answer)
+	}
+	if v := s.stats(); v.Queued != 0 || v.Emitted != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestFramesComeAsAnArrayOrAsLines(t *testing.T) {
 	s := start(t)
 	req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/_sim/frames", strings.NewReader(
@@ -103,6 +115,21 @@ func TestSendsCanBeWaitedFor(t *testing.T) {
 	s.must(200, "GET", "/_sim/sends?after=1&wait=1ms", "", &page)
 	if page.Sends == nil || len(page.Sends) != 0 || page.Next != 1 {
 		t.Errorf("page is %+v", page)
+	}
+}
+
+func TestTheInfoNamesTheNumberAndTheGroups(t *testing.T) {
+	s := start(t, "-groups", "Koty, Psy")
+	var info struct {
+		Number string
+		Groups []struct {
+			Name, ID string
+			Internal string `json:"internal_id"`
+		}
+	}
+	s.must(200, "GET", "/_sim/info", "", &info)
+	if info.Number != bot || len(info.Groups) != 2 || info.Groups[0].Internal != koty.ID || info.Groups[0].ID != publicKoty || info.Groups[1].Name != "Psy" {
+		t.Errorf("info is %+v", info)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -179,6 +180,18 @@ func TestACallCanStayUnansweredAndACutBreaksTheLine(t *testing.T) {
 	if line, err := c.lines.ReadBytes('\n'); err == nil {
 		t.Errorf("got the whole line %s", line)
 	}
+}
+
+func TestDisconnectCutsTheConnections(t *testing.T) {
+	s := start(t)
+	c := s.dialRPC()
+	s.must(200, "POST", "/_sim/disconnect?what=rpc", "", nil)
+	_ = c.conn.SetReadDeadline(time.Now().Add(bounds))
+	if _, err := c.lines.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("read: %v", err)
+	}
+	s.until("gone", func(v stats) bool { return v.RPC == 0 })
+	s.must(400, "POST", "/_sim/disconnect", "", nil)
 }
 
 func TestOnStartFramesComeUnwrapped(t *testing.T) {

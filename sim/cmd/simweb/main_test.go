@@ -279,17 +279,33 @@ func TestABodyCanDrip(t *testing.T) {
 }
 
 func TestRequestsCanHang(t *testing.T) {
-	s := start(t, "-quirks", "search_hang=1,picture_hang=1")
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := s.try(ctx, s.url+"/v1/images/search"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("search: %v", err)
-	}
+	s := start(t)
 	c := s.search("")[0]
-	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := s.try(ctx, c.URL); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("picture: %v", err)
+	for quirk, url := range map[string]string{"search_hang": s.url + "/v1/images/search", "picture_hang": c.URL} {
+		s.put("/_sim/quirks", `{"`+quirk+`":1}`)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.try(ctx, url)
+			ended <- err
+		}()
+		// The quirk is used up: the request is being handled.
+		for quirks := ""; !strings.Contains(quirks, `"`+quirk+`":0`); {
+			quirks = string(s.get(s.url + "/_sim/quirks").body)
+		}
+		select {
+		case err := <-ended:
+			t.Errorf("%s: the request ended with %v", quirk, err)
+		case <-time.After(50 * time.Millisecond):
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", quirk, err)
+			}
+		}
+		cancel()
+		if r := s.get(url); r.status != 200 {
+			t.Errorf("%s: the next request is answered %d", quirk, r.status)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ package groupchat
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -53,6 +54,7 @@ const (
 // Chat follows the demo group.
 type Chat struct {
 	group  signalnet.Group
+	life   string // tells this simulator's event ids from an earlier one's
 	events *ring.Ring[Event]
 
 	mu   sync.Mutex
@@ -67,7 +69,10 @@ type question struct {
 
 // New makes an empty chat of the group.
 func New(group signalnet.Group) *Chat {
-	return &Chat{group: group, events: ring.New(maxEvents, maxEventBytes, func(e Event) int64 { return int64(len(e.Text)) + 256 })}
+	return &Chat{
+		group: group, life: strconv.FormatInt(time.Now().UnixNano(), 36),
+		events: ring.New(maxEvents, maxEventBytes, func(e Event) int64 { return int64(len(e.Text)) + 256 }),
+	}
 }
 
 // Reset forgets what was said.

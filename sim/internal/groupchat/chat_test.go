@@ -19,14 +19,20 @@ func answered(text string, quote int64, group string) signalnet.Sent {
 	return signalnet.Sent{Done: time.Now(), Message: signalnet.Message{Text: text, QuoteTimestamp: quote, Groups: []string{group}}}
 }
 
-// shown returns what the event stream has written, without waiting for more.
-func shown(t *testing.T, c *groupchat.Chat) string {
+// shown returns what the event stream has written, without waiting for more, to
+// a page that has seen the event with the id last.
+func shown(t *testing.T, c *groupchat.Chat, last string) string {
 	t.Helper()
 	mux := http.NewServeMux()
 	c.Mount(mux, nil)
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	answer, err := server.Client().Get(server.URL + "/_sim/events")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/_sim/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Last-Event-ID", last)
+	answer, err := server.Client().Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +56,7 @@ func TestAnAnswerBelongsToTheCommandItQuotes(t *testing.T) {
 	c.Answered(answered("to the second", 2, group.ID))
 	c.Answered(answered("to the one that waits longest", 0, group.ID))
 	c.Answered(answered("the end", 0, group.ID))
-	text := shown(t, c)
+	text := shown(t, c, "")
 	for _, want := range []string{`"text":"to the second","at":`, `"question":"!second"`, `"question":"!first"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s has no %s", text, want)
@@ -67,7 +73,25 @@ func TestOnlyTheDemoGroupIsShown(t *testing.T) {
 	c.Asked(asked("elsewhere", 1, signalnet.NamedGroup("x").ID))
 	c.Answered(answered("elsewhere too", 0, ""))
 	c.Asked(asked("the end", 2, group.ID))
-	if text := shown(t, c); strings.Contains(text, "elsewhere") {
+	if text := shown(t, c, ""); strings.Contains(text, "elsewhere") {
 		t.Errorf("shown: %s", text)
+	}
+}
+
+func TestPageGoesOnWhereItWasAndBeginsAnewAfterARestart(t *testing.T) {
+	group := signalnet.DemoGroup("Koty")
+	var lives [2]*groupchat.Chat
+	for i := range lives {
+		lives[i] = groupchat.New(group)
+		lives[i].Asked(asked("the first", 1, group.ID))
+		lives[i].Asked(asked("the end", 2, group.ID))
+	}
+	_, rest, _ := strings.Cut(shown(t, lives[0], ""), "id: ")
+	last, _, _ := strings.Cut(rest, "\n")
+	if text := shown(t, lives[0], last); strings.Contains(text, "the first") || strings.Contains(text, "event: restart") {
+		t.Errorf("after the event %s comes %s", last, text)
+	}
+	if text := shown(t, lives[1], last); !strings.Contains(text, "event: restart\ndata:") || !strings.Contains(text, "the first") {
+		t.Errorf("after a restart comes %s", text)
 	}
 }

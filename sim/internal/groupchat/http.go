@@ -54,16 +54,20 @@ func (c *Chat) Mount(mux *http.ServeMux, net *signalnet.Network) {
 	})
 }
 
-// stream writes events as they come, from the one after Last-Event-ID on.
+// stream writes events as they come, from the one after Last-Event-ID on. A
+// page that was left open while the simulator was started anew is told to begin
+// anew as well.
 func (c *Chat) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	control := http.NewResponseController(w)
-	after, _ := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64)
-	if after > c.events.Last() {
-		after = 0 // a number of an earlier life of the simulator
-	}
 	_, _ = fmt.Fprint(w, "retry: 1000\n\n")
+	life, number, resumes := strings.Cut(r.Header.Get("Last-Event-ID"), "-")
+	after, _ := strconv.ParseUint(number, 10, 64)
+	if resumes && life != c.life {
+		after = 0
+		_, _ = fmt.Fprint(w, "event: restart\ndata: {}\n\n")
+	}
 	for {
 		events, next := c.events.Since(after, 0)
 		for _, e := range events {
@@ -71,7 +75,7 @@ func (c *Chat) stream(w http.ResponseWriter, r *http.Request) {
 			if err != nil {
 				return
 			}
-			_, _ = fmt.Fprintf(w, "id: %d\ndata: %s\n\n", e.ID, body)
+			_, _ = fmt.Fprintf(w, "id: %s-%d\ndata: %s\n\n", c.life, e.ID, body)
 		}
 		after = next
 		if len(events) == 0 {

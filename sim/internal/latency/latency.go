@@ -68,14 +68,6 @@ func (d Dist) check() error {
 	return nil
 }
 
-// String returns the form that Parse reads.
-func (d Dist) String() string {
-	if d.Jitter == 0 {
-		return d.P50.String()
-	}
-	return d.P50.String() + "~" + strconv.FormatFloat(d.Jitter, 'g', -1, 64)
-}
-
 // MarshalJSON writes {"p50":"2.648s","jitter":0.2}.
 func (d Dist) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {

@@ -253,6 +253,6 @@ func (a *API) Disconnect() int {
 	return len(a.sockets.cuts)
 }
 
-// serverContext outlives the client of a request; it ends when nothing else
-// would end it, that is never: what a send waits for is bounded.
+// serverContext outlives the client of a request. It never ends: what is waited
+// for under it is bounded by its latency.
 func serverContext(r *http.Request) context.Context { return context.WithoutCancel(r.Context()) }

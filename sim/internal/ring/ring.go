@@ -103,13 +103,6 @@ func (r *Ring[T]) Wait(ctx context.Context, after uint64) error {
 	}
 }
 
-// Last returns the number of the newest entry there ever was; 0 when none.
-func (r *Ring[T]) Last() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last
-}
-
 // Clear forgets every entry. Numbers go on from where they were, so that
 // somebody who waits for the next one is not misled.
 func (r *Ring[T]) Clear() {

@@ -153,7 +153,7 @@ func (p Panel) reset(w http.ResponseWriter, _ *http.Request) {
 }
 
 // disconnect breaks connections: what=ws, rpc or daemon (the one between REST
-// and signal-cli); without it, ws and rpc.
+// and signal-cli).
 func (p Panel) disconnect(w http.ResponseWriter, r *http.Request) {
 	what := r.URL.Query().Get("what")
 	cut := map[string]int{}
@@ -165,8 +165,6 @@ func (p Panel) disconnect(w http.ResponseWriter, r *http.Request) {
 	case "daemon":
 		p.Net.DropDaemon()
 		cut["daemon"] = 1
-	case "":
-		cut["ws"], cut["rpc"] = p.REST.Disconnect(), p.RPC.Disconnect()
 	default:
 		control.Fail(w, http.StatusBadRequest, fmt.Errorf("what=%q: want ws, rpc or daemon", what))
 		return

@@ -20,6 +20,11 @@ BenchmarkHandover/lockmap/goroutines=32-2 	 500	 1500 ns/op
 BenchmarkHandover/locker/goroutines=32-2  	 500	 3000 ns/op
 BenchmarkQueue-2 	 500	 12.5 ns/op
 PASS
+pkg: quartet/e2e
+BenchmarkReplies-2 	 1	 33000000000 ns/op	 624.7 replies/s	 900 B/op	 9 allocs/op
+BenchmarkReplies-2 	 1	 32000000000 ns/op	 514.2 replies/s	 800 B/op	 8 allocs/op
+BenchmarkReplies-2 	 1	 34000000000 ns/op	 625.6 replies/s	 700 B/op	 7 allocs/op
+PASS
 `
 
 func TestTable(t *testing.T) {
@@ -42,6 +47,10 @@ quartet/kit/bench/lockmap Handover/goroutines=32 (minimum of 1)
 quartet/kit/bench/lockmap Queue (minimum of 1)
     ns/op  B/op  allocs/op
      12.5     -          -
+
+quartet/e2e Replies (minimum, rates median, of 3)
+          ns/op  B/op  allocs/op  replies/s
+    32000000000   700          7        625
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)

@@ -19,11 +19,11 @@ type group struct {
 	variants []*variant
 }
 
-// variant is one sub-benchmark. Its figures are the minima of its runs.
+// variant is one sub-benchmark.
 type variant struct {
-	name  string
-	runs  int
-	least map[string]float64 // by unit, such as "ns/op"
+	name    string
+	runs    int
+	figures map[string][]float64 // of each run, by unit, such as "ns/op"
 }
 
 // procs is what go test puts behind a name: GOMAXPROCS.
@@ -103,14 +103,12 @@ func enter(groups []*group, pkg, name, variantName string, values map[string]flo
 		}
 	}
 	if v == nil {
-		v = &variant{name: variantName, least: map[string]float64{}}
+		v = &variant{name: variantName, figures: map[string][]float64{}}
 		g.variants = append(g.variants, v)
 	}
 	v.runs++
 	for unit, value := range values {
-		if old, ok := v.least[unit]; !ok || value < old {
-			v.least[unit] = value
-		}
+		v.figures[unit] = append(v.figures[unit], value)
 	}
 	return groups
 }

@@ -3,7 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -11,26 +14,40 @@ import (
 // variant reports it, else wall time.
 func (g *group) cost() string {
 	for _, v := range g.variants {
-		if _, ok := v.least["cpu-ns/op"]; !ok {
+		if len(v.figures["cpu-ns/op"]) == 0 {
 			return "ns/op"
 		}
 	}
 	return "cpu-ns/op"
 }
 
+// rates are the units of g that are no costs.
+func (g *group) rates() []string {
+	units := map[string]bool{}
+	for _, v := range g.variants {
+		for unit := range v.figures {
+			if strings.HasSuffix(unit, "/s") {
+				units[unit] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(units))
+}
+
 func (g *group) print(out io.Writer) error {
-	unit := g.cost()
+	costs, rates := []string{g.cost(), "B/op", "allocs/op"}, g.rates()
 	runs := g.variants[0].runs
 	for _, v := range g.variants {
 		runs = min(runs, v.runs)
 	}
-	fmt.Fprintf(out, "\n%s %s (minimum of %d)\n", g.pkg, g.name, runs)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "\t%s\tB/op\tallocs/op\t", unit)
-	peers := false
-	for _, v := range g.variants {
-		peers = peers || !g.ours(v)
+	how := "minimum"
+	if len(rates) > 0 {
+		how = "minimum, rates median,"
 	}
+	fmt.Fprintf(out, "\n%s %s (%s of %d)\n", g.pkg, g.name, how, runs)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(t, "\t%s\t", strings.Join(append(slices.Clone(costs), rates...), "\t"))
+	peers := slices.ContainsFunc(g.variants, func(v *variant) bool { return !g.ours(v) })
 	for _, ours := range g.variants {
 		if peers && g.ours(ours) {
 			fmt.Fprintf(t, "%s is\t", ours.name)
@@ -38,10 +55,16 @@ func (g *group) print(out io.Writer) error {
 	}
 	fmt.Fprintln(t)
 	for _, v := range g.variants {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t", v.name, v.show(unit), v.show("B/op"), v.show("allocs/op"))
+		fmt.Fprintf(t, "%s\t", v.name)
+		for _, unit := range costs {
+			fmt.Fprintf(t, "%s\t", show(v.least(unit)))
+		}
+		for _, unit := range rates {
+			fmt.Fprintf(t, "%s\t", show(v.median(unit)))
+		}
 		for _, ours := range g.variants {
 			if peers && g.ours(ours) {
-				fmt.Fprintf(t, "%s\t", ratio(g, ours, v, unit))
+				fmt.Fprintf(t, "%s\t", ratio(g, ours, v, costs[0]))
 			}
 		}
 		fmt.Fprintln(t)
@@ -51,15 +74,33 @@ func (g *group) print(out io.Writer) error {
 
 // ratio says what ours costs when the peer costs 1.
 func ratio(g *group, ours, peer *variant, unit string) string {
-	if g.ours(peer) || peer.least[unit] == 0 {
+	our, _ := ours.least(unit)
+	its, _ := peer.least(unit)
+	if g.ours(peer) || its == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.2fx", ours.least[unit]/peer.least[unit])
+	return fmt.Sprintf("%.2fx", our/its)
+}
+
+func (v *variant) least(unit string) (float64, bool) {
+	values := v.figures[unit]
+	if len(values) == 0 {
+		return 0, false
+	}
+	return slices.Min(values), true
+}
+
+func (v *variant) median(unit string) (float64, bool) {
+	values := slices.Sorted(slices.Values(v.figures[unit]))
+	n := len(values)
+	if n == 0 {
+		return 0, false
+	}
+	return (values[(n-1)/2] + values[n/2]) / 2, true
 }
 
 // show prints a figure with three significant digits, "-" when it is missing.
-func (v *variant) show(unit string) string {
-	value, ok := v.least[unit]
+func show(value float64, ok bool) string {
 	switch {
 	case !ok:
 		return "-"

@@ -209,6 +209,12 @@ package envelope
 import "log/slog"
 `, "quartet/services/botd/internal/envelope imports log/slog"},
 		{"pure packages", `
+-- services/botd/internal/envelope/dice.go --
+package envelope
+
+import "math/rand/v2"
+`, "quartet/services/botd/internal/envelope imports math/rand/v2"},
+		{"pure packages", `
 -- services/botd/internal/envelope/kit.go --
 package envelope
 

@@ -1,6 +1,6 @@
 // Command vulncheck looks for known vulnerabilities that the repository's code
-// can reach, without asking anybody: govulncheck with the database as one
-// pinned module.
+// can reach: govulncheck with the database as one pinned module, which is
+// fetched from the Go module proxy once. Nobody is asked after that.
 //
 // What it does with a finding:
 //
@@ -32,7 +32,7 @@ import (
 const vulndb = "golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018"
 
 func main() {
-	govulncheck := flag.String("govulncheck", "bin/govulncheck", "the govulncheck program")
+	govulncheck := flag.String("govulncheck", "bin/govulncheck", "the govulncheck program, as make tools builds it")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: vulncheck [-govulncheck PROGRAM] MODULE-FOLDER...")
 		flag.PrintDefaults()
@@ -81,7 +81,7 @@ func database() (string, error) {
 		return "", errors.Join(fmt.Errorf("fetch %s: %w", vulndb, err), errors.New(errs.String()))
 	}
 	if module.Error != "" {
-		return "", fmt.Errorf("fetch %s: %s", vulndb, module.Error)
+		return "", fmt.Errorf("fetch the database, once for each pin, from the Go module proxy (is there a network?): %s", module.Error)
 	}
 	return "file://" + filepath.ToSlash(filepath.Join(module.Dir, "data", "osv")), err
 }

@@ -9,6 +9,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -33,6 +34,7 @@ type Program struct {
 // Options are the limits of a fleet.
 type Options struct {
 	Logs    string        // folder of the children's logs, NAME.log
+	MaxLog  int64         // bytes of one log; then only its end is kept
 	Healthy time.Duration // how long a program may take until it answers
 	Grace   time.Duration // how long a program may take to stop after SIGTERM
 }
@@ -49,6 +51,7 @@ type member struct {
 	name    string
 	log     string
 	process *proc.Process
+	ready   bool // it has answered
 }
 
 // New makes a fleet without members.
@@ -91,13 +94,17 @@ func (f *Fleet) Start(ctx context.Context, p Program) error {
 	if err != nil {
 		return err
 	}
-	m := member{p.Name, log, process}
+	m := member{name: p.Name, log: log, process: process}
 	f.members = append(f.members, m)
 	go func() {
 		<-process.Done()
 		f.died <- m
 	}()
-	return f.awaitHealth(ctx, p, log)
+	if err := f.awaitHealth(ctx, p, log); err != nil {
+		return err
+	}
+	f.members[len(f.members)-1].ready = true
+	return nil
 }
 
 func (f *Fleet) awaitHealth(ctx context.Context, p Program, log string) error {
@@ -139,26 +146,47 @@ func (f *Fleet) probe(ctx context.Context, p Program) string {
 	return ""
 }
 
+// logCheck is how often Wait looks whether a log has grown too long.
+const logCheck = 2 * time.Second
+
 // Wait returns nil when ctx ends, and a *Death when a program ends before.
+// Meanwhile it keeps the logs within their bound.
 func (f *Fleet) Wait(ctx context.Context) error {
-	select {
-	case m := <-f.died:
-		return death(m)
-	case <-ctx.Done():
-		return nil
+	check := time.NewTicker(logCheck)
+	defer check.Stop()
+	for {
+		select {
+		case m := <-f.died:
+			return death(m)
+		case <-ctx.Done():
+			return nil
+		case <-check.C:
+			for _, m := range f.members {
+				_ = proc.Trim(m.log, f.o.MaxLog) // somebody may have taken the log away
+			}
+		}
 	}
 }
 
-// Stop stops all members, the last started first, and returns the names of
-// those that had to be killed.
-func (f *Fleet) Stop() (killed []string) {
+// Stop stops all members, the last started first. Its error names those that
+// had to be killed, and those that were ready and then did not end with exit
+// status 0. A member that had ended before is not its business: see Wait.
+func (f *Fleet) Stop() error {
+	var errs []error
 	for _, m := range slices.Backward(f.members) {
+		select {
+		case <-m.process.Done():
+			continue
+		default:
+		}
 		if m.process.Stop(f.o.Grace) {
-			killed = append(killed, m.name)
+			errs = append(errs, fmt.Errorf("%s did not stop within %v and was killed (its log is %s)", m.name, f.o.Grace, m.log))
+		} else if err := m.process.Err(); err != nil && m.ready {
+			errs = append(errs, fmt.Errorf("%s was asked to stop and ended with %w (its log is %s)", m.name, err, m.log))
 		}
 	}
 	f.members = nil
-	return killed
+	return errors.Join(errs...)
 }
 
 // tailLines is how much of a dead program's log is shown.
@@ -169,5 +197,9 @@ func death(m member) *Death {
 	if err != nil {
 		tail = []string{"(its log cannot be read: " + err.Error() + ")"}
 	}
-	return &Death{Name: m.name, Exit: m.process.Exit(), Log: m.log, Tail: tail}
+	exit := "exit status 0"
+	if err := m.process.Err(); err != nil {
+		exit = err.Error()
+	}
+	return &Death{Name: m.name, Exit: exit, Log: m.log, Tail: tail}
 }

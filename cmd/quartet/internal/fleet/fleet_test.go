@@ -97,8 +97,8 @@ func TestStopsInReverseOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if killed := f.Stop(); len(killed) > 0 {
-		t.Errorf("killed %v", killed)
+	if err := f.Stop(); err != nil {
+		t.Error(err)
 	}
 	if got, want := notes(t, dir), []string{"third", "second", "first"}; !slices.Equal(got, want) {
 		t.Errorf("stopped in the order %v, want %v", got, want)
@@ -112,11 +112,23 @@ func TestProgramThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	if err := f.Start(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	if killed := f.Stop(); !slices.Equal(killed, []string{"stubborn"}) {
-		t.Errorf("killed %v, want the stubborn one", killed)
+	if err := f.Stop(); err == nil || !strings.Contains(err.Error(), "stubborn did not stop within 50ms and was killed") {
+		t.Errorf("error %v, want one about the stubborn one", err)
 	}
 	if got := notes(t, dir); len(got) > 0 {
 		t.Errorf("%v ended by itself", got)
+	}
+}
+
+func TestFailureToStopCleanlyIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	f := newFleet(t, dir, time.Minute)
+	// It cannot write its notes, and panics.
+	if err := f.Start(t.Context(), program(dir, "clumsy", freeAddr(t), "NOTES=/nonexistent/notes")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Stop(); err == nil || !strings.Contains(err.Error(), "clumsy was asked to stop and ended with exit status 2") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -162,7 +174,9 @@ func TestDeathLaterEndsTheWait(t *testing.T) {
 	if !ok || d.Name != "doomed" || d.Exit != "exit status 7" || !slices.Equal(d.Tail, []string{"out of luck"}) {
 		t.Errorf("got %v (%+v)", err, d)
 	}
-	f.Stop()
+	if err := f.Stop(); err != nil {
+		t.Errorf("the doomed one is told twice: %v", err)
+	}
 	if got := notes(t, dir); !slices.Equal(got, []string{"healthy"}) {
 		t.Errorf("stopped %v, want the healthy one", got)
 	}
@@ -174,6 +188,30 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	cancel()
 	if err := f.Wait(ctx); err != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestLongLogIsShortened(t *testing.T) {
+	dir := t.TempDir()
+	f := fleet.New(fleet.Options{Logs: dir, MaxLog: 100 << 10, Healthy: time.Minute, Grace: time.Minute})
+	t.Cleanup(func() { f.Stop() })
+	if err := f.Start(t.Context(), program(dir, "chatty", freeAddr(t))); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(dir, "chatty.log")
+	if err := os.WriteFile(log, []byte(strings.Repeat("a line\n", 100_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Wait(ctx) }()
+	eventually(t, func() bool {
+		info, err := os.Stat(log)
+		return err == nil && info.Size() < 100<<10
+	}, "the log is as long as before")
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -8,7 +8,9 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -68,20 +70,12 @@ func Start(s Spec) (*Process, error) {
 	return p, nil
 }
 
-// PID is the child's process id.
-func (p *Process) PID() int { return p.pid }
-
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit says how the child ended: "exit status 1", "signal: killed". Call it
-// after Done is closed.
-func (p *Process) Exit() string {
-	if p.err == nil {
-		return "exit status 0"
-	}
-	return p.err.Error()
-}
+// Err says how the child ended: "exit status 1", "signal: killed"; nil is exit
+// status 0. Call it after Done is closed.
+func (p *Process) Err() error { return p.err }
 
 // Stop sends SIGTERM, waits up to grace, then sends SIGKILL to the child's
 // whole process group. It returns when the child has ended, and reports
@@ -106,11 +100,43 @@ func (p *Process) Stop(grace time.Duration) (killed bool) {
 	return true
 }
 
-// tailBytes bounds what Tail reads: a log can be long, its last lines are not.
-const tailBytes = 64 << 10
-
 // Tail returns up to n last lines of a file.
 func Tail(path string, n int) ([]string, error) {
+	data, err := end(path)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.TrimRight(string(data), "\n")
+	if text == "" {
+		return nil, nil
+	}
+	lines := strings.Split(text, "\n")
+	return lines[max(0, len(lines)-n):], nil
+}
+
+// Trim leaves only the end of a log that is longer than limit bytes. A child
+// that writes to it goes on there; what it writes in this instant can get lost.
+func Trim(path string, limit int64) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() <= limit {
+		return err
+	}
+	kept, err := end(path)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(kept)
+	return errors.Join(err, f.Close())
+}
+
+// endBytes is what is looked at of a log: it can be long, its last lines are not.
+const endBytes = 64 << 10
+
+func end(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -120,16 +146,5 @@ func Tail(path string, n int) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := max(0, info.Size()-tailBytes)
-	data := make([]byte, info.Size()-from)
-	read, err := f.ReadAt(data, from)
-	if read < len(data) && err != nil {
-		return nil, err
-	}
-	text := strings.TrimRight(string(data), "\n")
-	if text == "" {
-		return nil, nil
-	}
-	lines := strings.Split(text, "\n")
-	return lines[max(0, len(lines)-n):], nil
+	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-endBytes), endBytes))
 }

@@ -39,3 +39,32 @@ func TestTail(t *testing.T) {
 		})
 	}
 }
+
+func TestTrimKeepsTheEndAndTheWriterGoesOn(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	writer, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	for i := range 200_000 {
+		fmt.Fprintln(writer, "line", i)
+	}
+	if err := proc.Trim(name, 10<<20); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Size() < 2<<20 {
+		t.Errorf("a log within its limit was shortened: %v, %v", info.Size(), err)
+	}
+	if err := proc.Trim(name, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(writer, "after")
+	if info, err := os.Stat(name); err != nil || info.Size() > 100<<10 {
+		t.Errorf("it still has %d bytes, %v", info.Size(), err)
+	}
+	got, err := proc.Tail(name, 2)
+	if want := []string{"line 199999", "after"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("it ends with %q, %v, want %q", got, err, want)
+	}
+}

@@ -1,43 +1,50 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
 
-// Line is the figures of a service on one line, since it started; ran is how
-// long that is.
-func (s Snapshot) Line(ran time.Duration) string {
+// Line is the figures of a service on one line, since it started. It fits, with
+// a name before it, into 80 columns; other outcomes than ok make it longer.
+func (s Snapshot) Line() string {
 	all := s.All()
-	rate := 0.0
-	if ran > 0 {
-		rate = float64(all.OK) / ran.Seconds()
+	others := all.otherwise()
+	if others != "" {
+		others = ", " + others
 	}
-	line := fmt.Sprintf("%6s replies %5.1f/s   own p50 %s p95 %s ms | upstream %s ms  send %s ms  (own share %s)",
-		group(all.OK), rate, quantile(all, 0.5), quantile(all, 0.95),
-		millis(all.Upstream()), millis(all.Send()), percent(all.OwnShare()))
-	if failed := all.Count - all.OK; failed > 0 {
-		line += fmt.Sprintf("  %s not ok", group(failed))
+	return fmt.Sprintf("%6s replies%s  own p50 %s p95 %s | upstream %s  send %s ms",
+		group(all.OK), others, quantile(all, 0.5), quantile(all, 0.95), millis(all.Upstream()), millis(all.Send()))
+}
+
+// otherwise tells the outcomes that are not ok: "1 refused, 2 timeout".
+func (o Operation) otherwise() string {
+	var told []string
+	for _, outcome := range slices.Sorted(maps.Keys(o.others)) {
+		told = append(told, group(o.others[outcome])+" "+outcome)
 	}
-	return line
+	return strings.Join(told, ", ")
 }
 
 // Table writes one row for each operation, and one for all when there are
-// several.
+// several; times are in milliseconds.
 func (s Snapshot) Table(w io.Writer) error {
 	rows := s
 	if len(s) > 1 {
 		rows = append(rows[:len(rows):len(rows)], s.All())
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "operation\tcount\tok\town p50 ms\town p95 ms\tupstream ms\tsend ms\town share\t")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "operation\tcount\tok\town p50\town p95\tupstream\tsend\town share\totherwise\t")
 	for _, o := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", o.Name, group(o.Count), group(o.OK),
-			quantile(o, 0.5), quantile(o, 0.95), millis(o.Upstream()), millis(o.Send()), percent(o.OwnShare()))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", o.Name, group(o.Count), group(o.OK),
+			quantile(o, 0.5), quantile(o, 0.95), millis(o.Upstream()), millis(o.Send()), percent(o.OwnShare()), cmp.Or(o.otherwise(), "-"))
 	}
 	return t.Flush()
 }

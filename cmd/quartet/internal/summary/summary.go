@@ -30,8 +30,9 @@ const (
 // an operation that never ran.
 type Operation struct {
 	Name     string
-	Count    uint64 // requests that ended
-	OK       uint64 // of them, those with outcome ok
+	Count    uint64            // requests that ended
+	OK       uint64            // of them, those with outcome ok
+	others   map[string]uint64 // the rest, by outcome
 	own      histogram
 	total    float64 // seconds
 	upstream float64
@@ -52,7 +53,7 @@ func Parse(r io.Reader) (Snapshot, error) {
 	get := func(labels []*dto.LabelPair) *Operation {
 		name := label(labels, "operation")
 		if ops[name] == nil {
-			ops[name] = &Operation{Name: name}
+			ops[name] = &Operation{Name: name, others: map[string]uint64{}}
 		}
 		return ops[name]
 	}
@@ -61,8 +62,10 @@ func Parse(r io.Reader) (Snapshot, error) {
 		n := m.GetHistogram().GetSampleCount()
 		op.Count += n
 		op.total += m.GetHistogram().GetSampleSum()
-		if label(m.Label, "outcome") == "ok" {
+		if outcome := label(m.Label, "outcome"); outcome == "ok" {
 			op.OK += n
+		} else if n > 0 {
+			op.others[outcome] += n
 		}
 	}
 	for _, m := range families[ownSeconds].GetMetric() {
@@ -89,10 +92,13 @@ func Parse(r io.Reader) (Snapshot, error) {
 
 // All adds up the operations. Its name is "all".
 func (s Snapshot) All() Operation {
-	all := Operation{Name: "all"}
+	all := Operation{Name: "all", others: map[string]uint64{}}
 	for _, op := range s {
 		all.Count += op.Count
 		all.OK += op.OK
+		for outcome, n := range op.others {
+			all.others[outcome] += n
+		}
 		all.total += op.total
 		all.upstream += op.upstream
 		all.send += op.send

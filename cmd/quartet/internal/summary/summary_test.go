@@ -103,7 +103,7 @@ func TestNothingMeasuredYet(t *testing.T) {
 	if len(s) != 0 {
 		t.Errorf("operations %+v", s)
 	}
-	if got := s.Line(time.Minute); !strings.Contains(got, "0 replies") || !strings.Contains(got, "own p50 - p95 - ms") {
+	if got := s.Line(); !strings.Contains(got, "0 replies") || !strings.Contains(got, "own p50 - p95 - |") {
 		t.Errorf("line %q", got)
 	}
 }
@@ -126,8 +126,12 @@ quartet_request_own_duration_seconds_bucket{operation="x",outcome="timeout",le="
 }
 
 func TestLine(t *testing.T) {
-	want := "    19 replies   0.5/s   own p50 0.42 p95 1.0 ms | upstream 239 ms  send 540 ms  (own share 0.063 %)  1 not ok"
-	if got := recorded(t).Line(38 * time.Second); got != want {
+	s := recorded(t)
+	want := "    19 replies, 1 upstream_error  own p50 0.42 p95 1.0 | upstream 239  send 540 ms"
+	if got := s.Line(); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got, want := s[1:].Line(), "    15 replies  own p50 0.38 p95 0.49 | upstream 0.00  send 12 ms"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
@@ -137,10 +141,10 @@ func TestTable(t *testing.T) {
 	if err := recorded(t).Table(&out); err != nil {
 		t.Fatal(err)
 	}
-	want := `   operation   count   ok   own p50 ms   own p95 ms   upstream ms   send ms   own share
-        !kot       5    4         0.81          4.4           956     2,124     0.035 %
-      !pomoc      15   15         0.38         0.49          0.00        12       2.4 %
-         all      20   19         0.42          1.0           239       540     0.063 %
+	want := `  operation  count  ok  own p50  own p95  upstream   send  own share         otherwise
+       !kot      5   4     0.81      4.4       956  2,124    0.035 %  1 upstream_error
+     !pomoc     15  15     0.38     0.49      0.00     12      2.4 %                 -
+        all     20  19     0.42      1.0       239    540    0.063 %  1 upstream_error
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)

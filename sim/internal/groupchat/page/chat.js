@@ -5,7 +5,7 @@
 const $ = (id) => document.getElementById(id);
 const log = $("log"), status = $("status"), typing = $("typing"), message = $("message"), send = $("send"), who = $("name");
 const keep = 200; // messages shown at most
-let group = "", seen = 0, typingTimer = 0;
+let group = "", typingTimer = 0;
 
 const me = (() => {
   let id = localStorage.getItem("uuid");
@@ -74,8 +74,6 @@ function setTyping(on) {
 }
 
 function handle(e) {
-  if (e.id <= seen) return;
-  seen = e.id;
   if (e.kind === "message") {
     if (e.from === "bot") setTyping(false);
     show(e);
@@ -120,4 +118,5 @@ for (const hint of document.querySelectorAll(".hints button")) {
   events.onopen = () => say("simulated group · bot " + info.number);
   events.onerror = () => say("connection lost, trying again…");
   events.onmessage = (m) => handle(JSON.parse(m.data));
+  events.addEventListener("restart", () => log.replaceChildren());
 })().catch((err) => say("not connected: " + err.message));
