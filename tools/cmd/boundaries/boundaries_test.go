@@ -181,6 +181,13 @@ package pool
 
 import "quartet/kit/timing"
 `, "kit/pool/pool_test.go:4: quartet/kit/pool imports quartet/kit/timing"},
+		{"the power-loss model is for tests", `
+-- services/botd/internal/ledger/ledger.go --
+// Package ledger keeps.
+package ledger
+
+import "quartet/kit/journal/powerloss"
+`, "quartet/services/botd/internal/ledger imports quartet/kit/journal/powerloss"},
 		{"timing needs the API, not the SDK", `
 -- kit/timing/otlp.go --
 package timing

@@ -32,6 +32,9 @@ var pure = []string{
 // pureText are libraries that a pure package may use: tables of Unicode.
 var pureText = []string{"golang.org/x/text/unicode/norm", "github.com/rivo/uniseg"}
 
+// mechanisms are the parts of the kit that do something, and measure nothing.
+var mechanisms = []string{"quartet/kit/budget/...", "quartet/kit/journal/...", "quartet/kit/lockmap/...", "quartet/kit/pool/..."}
+
 // rules is the table. A module's requirements (go.mod) count as imports by the
 // module's path, so a forbidden module cannot even be listed.
 var rules = []rule{
@@ -72,17 +75,24 @@ var rules = []rule{
 	},
 	{
 		name: "the kit's mechanisms stand on the standard library",
-		from: []string{"quartet/kit/budget/...", "quartet/kit/lockmap/...", "quartet/kit/pool/..."},
-		only: []string{"std", "quartet/kit/budget/...", "quartet/kit/lockmap/...", "quartet/kit/pool/..."},
+		from: mechanisms,
+		only: append([]string{"std"}, mechanisms...),
 		why:  "mechanism and measurement stay apart: they offer hooks, kit/timing connects them",
 	},
 	{
 		name: "the kit's mechanisms stay free of measurement in tests too",
-		from: []string{"quartet/kit/budget/...", "quartet/kit/lockmap/...", "quartet/kit/pool/..."},
+		from: mechanisms,
 		never: []string{"quartet/kit/timing/...", "quartet/kit/telemetry/...", "quartet/kit/settings/...",
 			"go.opentelemetry.io/...", "github.com/prometheus/..."},
 		tests: true, mains: true,
 		why: "mechanism and measurement stay apart: they offer hooks, kit/timing connects them",
+	},
+	{
+		name:  "the power-loss model is for tests",
+		from:  []string{"quartet/kit/...", "quartet/services/...", "quartet/cmd/..."},
+		never: []string{"quartet/kit/journal/powerloss"},
+		mains: true,
+		why:   "a program that kept its files in the model would lose them",
 	},
 	{
 		name:  "timing needs the API, not the SDK",
