@@ -60,10 +60,12 @@ func TestJSONRPCMissesNothingWhileTheBotIsDown(t *testing.T) {
 func TestWebhookTakesWhatTheContainerPosts(t *testing.T) {
 	hook := stack.FreeAddr(t)
 	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_WEBHOOK_ADDR=" + hook, "BOTD_COOLDOWN=0"}})
+	at := 0
 	post := func(path, origin, text string) int {
 		t.Helper()
-		line := fmt.Sprintf(`{"jsonrpc":"2.0","method":"receive","params":{"account":%q,"envelope":{"sourceUuid":%q,"sourceName":"Ala","timestamp":1,"dataMessage":{"timestamp":1,"message":%q}}}}`,
-			stack.Number, person(0), text)
+		at++
+		line := fmt.Sprintf(`{"jsonrpc":"2.0","method":"receive","params":{"account":%q,"envelope":{"sourceUuid":%q,"sourceName":"Ala","timestamp":%d,"dataMessage":{"timestamp":%[3]d,"message":%[4]q}}}}`,
+			stack.Number, person(0), at, text)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+hook+path, strings.NewReader(line))
 		if err != nil {
 			t.Fatal(err)

@@ -78,6 +78,7 @@ func programs(o options, environ []string) []program {
 					"BOTD_ADMIN_ADDR=" + botd,
 					"BOTD_SELFTEST_GROUP=" + selftestGroup,
 					"BOTD_DRAIN_TIMEOUT=" + drainWithin.String(),
+					"BOTD_STATE_DIR=" + filepath.Join(o.data, "botd"),
 				},
 				Ports:  []fleet.Port{{Addr: botd, Use: "its metrics and health"}},
 				Health: "http://" + botd + "/readyz", Status: http.StatusOK,

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"quartet/kit/journal/disk"
 	"quartet/kit/pool"
 	"quartet/kit/telemetry"
 	"quartet/kit/timing"
@@ -19,6 +20,7 @@ import (
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/config"
+	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/transport"
 	"quartet/services/botd/internal/upstream"
@@ -61,11 +63,15 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	kept, err := ledger.Open(disk.OS{}, ledger.Options{Dir: cfg.StateDir, Always: cfg.Sync == "always"})
+	if err != nil {
+		return fmt.Errorf("BOTD_STATE_DIR: %w", err)
+	}
 	link, err := openSignal(cfg, tel.Instruments, counters)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	if b, err = build(cfg, link, tel.Instruments, counters, log); err != nil {
+	if b, err = build(cfg, link, kept, tel.Instruments, counters, log); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	log.LogAttrs(ctx, slog.LevelInfo, "started", slog.String("admin", tel.Addr()), slog.Int("limit", cfg.Limit),
@@ -80,13 +86,13 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) error {
 	g.Go(func() error { return link.run(beside) })
 	err = b.Run(ctx)
 	stopBeside()
-	err = errors.Join(err, g.Wait(), link.close())
+	err = errors.Join(err, g.Wait(), link.close(), kept.Close())
 	log.LogAttrs(ctx, slog.LevelInfo, "stopped", slog.Any("err", err))
 	return err
 }
 
 // build puts the bot together: the edges, then the commands, then the core.
-func build(cfg config.Config, signal transport.Transport, in *timing.Instruments, counters *bot.Counters, log *slog.Logger) (*bot.Bot, error) {
+func build(cfg config.Config, signal transport.Transport, kept *ledger.Ledger, in *timing.Instruments, counters *bot.Counters, log *slog.Logger) (*bot.Bot, error) {
 	reader, err := asked.NewReader(cfg.Prefixes, asked.Self{Number: cfg.Number})
 	if err != nil {
 		return nil, err
@@ -117,6 +123,7 @@ func build(cfg config.Config, signal transport.Transport, in *timing.Instruments
 		Lang:        lang,
 		Commands:    command.NewRegistry(lang, prefix, commands...),
 		Tally:       tally,
+		Ledger:      kept,
 		Instruments: in,
 		Counters:    counters,
 		Log:         log,

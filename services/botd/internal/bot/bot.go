@@ -3,6 +3,8 @@
 //	receive.go   frames off the transport          waits only where that
 //	             presses back on a server that keeps what it has
 //	triage.go    is it a message for a command?    never waits
+//	keep.go      journal it, and pass over what     one write
+//	             came before
 //	admit.go     place behind the sender's earlier command, then a slot
 //	             backlog bounded in bytes; LIMIT slots; the slot is taken
 //	             before the goroutine is started
@@ -36,6 +38,7 @@ import (
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/envelope"
+	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/transport"
 )
@@ -60,6 +63,7 @@ type Parts struct {
 	Lang        said.Lang
 	Commands    *command.Registry
 	Tally       *command.Tally
+	Ledger      *ledger.Ledger
 	Instruments *timing.Instruments
 	Counters    *Counters
 	Log         *slog.Logger
@@ -85,6 +89,7 @@ type message struct {
 	rec  timing.Record
 	in   envelope.Message
 	cost int64 // what it weighs in the backlog
+	kept bool  // it is in the ledger
 
 	call    asked.Call
 	command *command.Command
@@ -135,6 +140,8 @@ func (b *Bot) Run(ctx context.Context) error {
 	defer stop()
 	var g errgroup.Group
 	g.Go(func() error { return b.admit(work) })
+	g.Go(func() error { return b.tidy(work) })
+	b.resume(ctx)
 	b.receive(ctx)
 	b.drain(work)
 	stop()
@@ -151,7 +158,7 @@ func (b *Bot) onFrame(ctx context.Context, raw []byte, readAt time.Time) {
 	case m == nil:
 	case m.in.Sender == selftestSender:
 		b.drop(ctx, m, dropOwn)
-	default:
+	case b.keep(ctx, m):
 		b.enqueue(ctx, m, b.Signal.Traits().PressesBack)
 	}
 }
@@ -164,7 +171,9 @@ func (b *Bot) serve(ctx context.Context, m *message) {
 		return
 	}
 	reply, refund, err := b.handle(ctx, m)
-	if sendErr := b.send(ctx, m, reply); sendErr != nil {
+	sendErr := b.send(ctx, m, reply)
+	b.settle(ctx, m, sendErr)
+	if sendErr != nil {
 		if !errors.Is(sendErr, transport.ErrOutcomeUnknown) {
 			refund() // the asker certainly has nothing
 		}

@@ -546,3 +546,24 @@ func TestMentionOfTheBotCallsIt(t *testing.T) {
 		t.Errorf("somebody else's mention was answered: %q", got.Message)
 	}
 }
+
+// signal-cli may deliver a message twice, and two open websockets do.
+func TestAMessageThatComesTwiceIsAnsweredOnce(t *testing.T) {
+	r := newRig(t, bot.Options{}, echo())
+	twice := `{"account":"+15550100000","envelope":{"sourceUuid":"u1","sourceDevice":1,"timestamp":7,"dataMessage":{"timestamp":7,"message":"!echo once"}}}`
+	r.frames <- twice
+	r.frames <- twice
+	r.frames <- strings.Replace(twice, `"sourceDevice":1`, `"sourceDevice":2`, 1) // another message of the same moment
+	r.say("ala", "!echo last")
+	var got []string
+	for range 3 {
+		got = append(got, r.next().Message)
+	}
+	slices.Sort(got)
+	if want := []string{":once", ":once", "ALA:last"}; !slices.Equal(got, want) {
+		t.Errorf("answered %q, want %q", got, want)
+	}
+	if n := r.dropped("duplicate"); n != 1 || len(r.replies) != 0 {
+		t.Errorf("%d duplicates, %d more replies", n, len(r.replies))
+	}
+}

@@ -22,13 +22,16 @@ const (
 	dropBacklogFull    dropReason = "backlog_full"    // more waits than the backlog may weigh
 	dropSenderBusy     dropReason = "sender_busy"     // too many of one person wait
 	dropUnknownCommand dropReason = "unknown_command" // no such command
+	dropDuplicate      dropReason = "duplicate"       // it came before
+	dropNotKept        dropReason = "not_kept"        // the ledger could not be written
+	dropStale          dropReason = "stale"           // left by an earlier run too long ago
 	dropNotReceiving   dropReason = "not_receiving"   // posted to the webhook before we were ready, or after
 	dropShutdown       dropReason = "shutdown"        // the drain time-out was over first
 )
 
 // dropReasons lists every reason, with those of the transports.
 func dropReasons() []dropReason {
-	all := []dropReason{dropMalformed, dropForeignAccount, dropNoSender, dropOwn, dropBacklogFull, dropSenderBusy, dropUnknownCommand, dropNotReceiving, dropShutdown}
+	all := []dropReason{dropMalformed, dropForeignAccount, dropNoSender, dropOwn, dropBacklogFull, dropSenderBusy, dropUnknownCommand, dropDuplicate, dropNotKept, dropStale, dropNotReceiving, dropShutdown}
 	for _, r := range transport.Rejects() {
 		all = append(all, dropReason(r))
 	}
@@ -40,6 +43,7 @@ type Counters struct {
 	frames   metric.Int64Counter
 	dropped  metric.Int64Counter
 	refusals metric.Int64Counter
+	unknown  metric.Int64Counter
 	gaps     metric.Float64Counter
 	kinds    map[envelope.Kind]metric.AddOption
 	reasons  map[dropReason]metric.AddOption
@@ -51,6 +55,7 @@ type Counters struct {
 //	quartet.botd.frames       {frame} by kind: everything that was read
 //	quartet.botd.dropped      {frame} by reason: addressed to the bot and not answered
 //	quartet.botd.send.refusals {message} by class: sends that the server refused
+//	quartet.botd.send.unknown  {message}: answers that may have arrived or not
 //	quartet.botd.receive.gap  s: time in which frames may have been lost unseen
 func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 	m := mp.Meter("quartet/services/botd")
@@ -70,6 +75,10 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 	}
 	if c.refusals, err = m.Int64Counter("quartet.botd.send.refusals", metric.WithUnit("{message}"),
 		metric.WithDescription("Messages that the server refused to send, by class of refusal.")); err != nil {
+		return nil, err
+	}
+	if c.unknown, err = m.Int64Counter("quartet.botd.send.unknown", metric.WithUnit("{message}"),
+		metric.WithDescription("Answers of which nobody knows whether they arrived. They are not sent again.")); err != nil {
 		return nil, err
 	}
 	if c.gaps, err = m.Float64Counter("quartet.botd.receive.gap", metric.WithUnit("s"),
@@ -102,3 +111,5 @@ func (c *Counters) gap(ctx context.Context, d time.Duration) { c.gaps.Add(ctx, d
 func (c *Counters) refused(ctx context.Context, class transport.Class) {
 	c.refusals.Add(ctx, 1, c.classes[class])
 }
+
+func (c *Counters) unknownAnswers(ctx context.Context, n int) { c.unknown.Add(ctx, int64(n)) }

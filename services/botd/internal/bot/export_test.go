@@ -12,6 +12,7 @@ import (
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/signalapi"
 )
@@ -23,6 +24,10 @@ type Idle struct{ bot *Bot }
 func NewIdle(tb testing.TB, number string, commands ...*command.Command) *Idle {
 	tb.Helper()
 	in, err := timing.New(nil, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	kept, err := ledger.Open(nil, ledger.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -40,6 +45,7 @@ func NewIdle(tb testing.TB, number string, commands ...*command.Command) *Idle {
 		Reader:      reader,
 		Commands:    command.NewRegistry(said.Polish, "!", commands...),
 		Tally:       command.NewTally(),
+		Ledger:      kept,
 		Instruments: in,
 		Counters:    counters,
 		Log:         slog.New(slog.DiscardHandler),

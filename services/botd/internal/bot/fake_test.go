@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/signalapi"
 )
@@ -55,6 +57,7 @@ type rig struct {
 	replies chan reply
 	frames  chan string
 	cut     chan struct{} // ends the open websocket
+	clock   atomic.Int64  // of everybody who writes; no two messages are of one moment
 	reader  *metric.ManualReader
 
 	mu     sync.Mutex
@@ -81,6 +84,10 @@ func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*c
 	if err != nil {
 		t.Fatal(err)
 	}
+	kept, err := ledger.Open(nil, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	reader, err := asked.NewReader([]string{"!"}, asked.Self{Number: number})
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +104,7 @@ func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*c
 		Reader:      reader,
 		Commands:    command.NewRegistry(said.Polish, "!", commands...),
 		Tally:       command.NewTally(),
+		Ledger:      kept,
 		Instruments: in,
 		Counters:    counters,
 		Log:         slog.New(log),
@@ -209,7 +217,7 @@ func (r *rig) answerSendsWith(h http.HandlerFunc) {
 func (r *rig) say(sender, text string) {
 	r.t.Helper()
 	raw, err := json.Marshal(map[string]any{"account": number, "envelope": map[string]any{
-		"sourceUuid": sender, "sourceName": strings.ToUpper(sender), "timestamp": time.Now().UnixMilli(),
+		"sourceUuid": sender, "sourceName": strings.ToUpper(sender), "timestamp": r.clock.Add(1),
 		"dataMessage": map[string]any{"message": text, "groupInfo": map[string]any{"groupId": groupID, "type": "DELIVER"}},
 	}})
 	if err != nil {

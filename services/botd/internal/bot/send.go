@@ -19,6 +19,9 @@ func (b *Bot) send(ctx context.Context, m *message, reply command.Reply) error {
 	if reply.Text == "" && reply.Picture == nil {
 		return nil
 	}
+	if err := b.begin(ctx, m); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
 	defer cancel()
 	parts := pages.Split(reply.Text, pages.Limit) // a longer one signal-cli would upload as a file

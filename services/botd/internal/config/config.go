@@ -37,6 +37,9 @@ type Config struct {
 	SendTimeout    settings.Seconds `env:"SEND_TIMEOUT" envDefault:"60s" doc:"Bounds one send. signal-cli-rest-api itself has no limit and may never answer; after it the outcome is unknown and nothing is sent again."`
 	DrainTimeout   settings.Seconds `env:"DRAIN_TIMEOUT" envDefault:"15s" doc:"How long a stop waits for the messages that were taken."`
 
+	StateDir string `env:"STATE_DIR" doc:"Folder for what must survive a restart: which messages were taken and what became of each. It holds the text of a message until that is answered, and at most 192 MiB. Without one, a restart forgets all of it."`
+	Sync     string `env:"SYNC" envDefault:"group" doc:"When the folder is safe from a loss of power: group, within 50 ms, or always, before each step is acted on, at the price of a sync a step. A crash of the bot loses nothing either way."`
+
 	Prefixes []string         `env:"PREFIX" envDefault:"!" doc:"What a message must begin with to be a command; several with commas between them. The first is the one that help shows."`
 	Lang     string           `env:"LANG" envDefault:"pl" doc:"The language that the bot speaks, pl or en. Commands have names in both."`
 	Quote    bool             `env:"QUOTE" envDefault:"false" doc:"Replies quote the question."`
@@ -82,6 +85,7 @@ func (c *Config) Validate() error {
 	fault(c.SenderWaiting < 1, "BOTD_SENDER_WAITING: %d is too few, 1 is the least", c.SenderWaiting)
 	fault(c.CommandTimeout <= 0, "BOTD_COMMAND_TIMEOUT: must be more than 0")
 	fault(c.SendTimeout <= 0, "BOTD_SEND_TIMEOUT: must be more than 0")
+	fault(c.Sync != "group" && c.Sync != "always", "BOTD_SYNC: %q is neither group nor always", c.Sync)
 	if _, err := asked.NewReader(c.Prefixes, asked.Self{}); err != nil {
 		fault(true, "BOTD_PREFIX: %w", err)
 	}
