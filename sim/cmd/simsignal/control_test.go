@@ -241,7 +241,7 @@ func TestTheSeedLatenciesAreSet(t *testing.T) {
 }
 
 func TestBadFlagsAreRefused(t *testing.T) {
-	for _, args := range [][]string{{"-quirks", "nope"}, {"-latency", "nope=1s"}, {"-receive-mode", "never"}, {"-groups", "a,,b"}, {"-listen", "0.0.0.0:0"}, {"-rpc", "0.0.0.0:0", "-listen", "127.0.0.1:0"}, {"stray"}} {
+	for _, args := range [][]string{{"-quirks", "nope"}, {"-latency", "nope=1s"}, {"-receive-mode", "never"}, {"-groups", "a,,b"}, {"-listen", "0.0.0.0:0"}, {"-rpc", "0.0.0.0:0", "-listen", "127.0.0.1:0"}, {"-rpc", "unix:s", "-listen", "127.0.0.1:0"}, {"stray"}} {
 		ctx, cancel := context.WithTimeout(t.Context(), bounds)
 		if err := run(ctx, args, io.Discard, io.Discard); err == nil {
 			t.Errorf("%v was accepted", args)

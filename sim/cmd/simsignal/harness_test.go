@@ -54,7 +54,7 @@ func start(t *testing.T, args ...string) *sim {
 		if name == "rest" {
 			s.url = url
 		} else {
-			s.rpc = strings.TrimPrefix(url, "tcp://")
+			_, s.rpc, _ = strings.Cut(url, "://")
 		}
 	}
 	t.Cleanup(func() {
@@ -257,7 +257,11 @@ type rpcClient struct {
 func (s *sim) dialRPC() *rpcClient {
 	s.t.Helper()
 	before := s.stats().RPC
-	conn, err := net.Dial("tcp", s.rpc)
+	network := "tcp"
+	if strings.HasPrefix(s.rpc, "/") {
+		network = "unix"
+	}
+	conn, err := net.Dial(network, s.rpc)
 	if err != nil {
 		s.t.Fatal(err)
 	}

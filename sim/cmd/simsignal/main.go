@@ -1,6 +1,6 @@
-// Command simsignal plays Signal for a bot: signal-cli-rest-api over HTTP and
-// websocket, signal-cli's JSON-RPC over TCP, and a group chat in the browser.
-// It is steered under /_sim/ and keeps nothing on disk. It is for tests and
+// Command simsignal plays Signal for a bot: signal-cli-rest-api over HTTP,
+// websocket and webhook, signal-cli's JSON-RPC over TCP or a Unix socket, and a
+// group chat in the browser. It is steered under /_sim/ and keeps nothing on disk. It is for tests and
 // demonstrations: it authenticates nobody.
 package main
 
@@ -39,7 +39,7 @@ func main() {
 }
 
 // run serves until ctx ends. Each address that is listened on becomes a line
-// on stdout ("rest http://…", "rpc tcp://…"), so that port 0 can be used.
+// on stdout ("rest http://…", "rpc tcp://…" or "rpc unix:///…"), so that port 0 can be used.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
@@ -50,6 +50,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o.network.Log, o.network.OnFrame, o.network.OnSent, o.network.OnSign = log, chat.Asked, chat.Answered, chat.Signed
 	net := signalnet.New(o.network)
 	panel := steer.Panel{Net: net, REST: restapi.New(net), RPC: jsonrpc.New(net, log), Chat: chat}
+	if o.webhook != "" {
+		stop, err := panel.REST.PostTo(o.webhook, log)
+		if err != nil {
+			return fmt.Errorf("-webhook: %w", err)
+		}
+		defer stop()
+	}
 	mux := http.NewServeMux()
 	panel.Mount(mux)
 	panel.REST.Mount(mux)
@@ -67,11 +74,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			if o.rpc == "" {
 				return nil
 			}
-			listener, err := serve.Listen(ctx, o.rpc, o.remote)
+			listener, err := listenRPC(ctx, o)
 			if err != nil {
 				return err
 			}
-			announce(stdout, log, "rpc", "tcp://"+listener.Addr().String())
+			announce(stdout, log, "rpc", rpcURL(listener.Addr()))
 			return panel.RPC.Run(ctx, listener)
 		},
 		"rest": func(ctx context.Context) error {

@@ -19,10 +19,10 @@ import (
 const seedLatencies = "send_attachment=2648ms~0.05,send_text=400ms~0.1"
 
 type options struct {
-	listen, rpc string
-	remote      bool
-	chatter     time.Duration
-	network     signalnet.Options
+	listen, rpc, webhook string
+	remote               bool
+	chatter              time.Duration
+	network              signalnet.Options
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -32,7 +32,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f := flag.NewFlagSet("simsignal", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`address` of REST, websocket, page and control; port 0 picks one")
-	f.StringVar(&o.rpc, "rpc", "", "`address` of signal-cli's JSON-RPC over TCP, e.g. 127.0.0.1:7583; empty = none")
+	f.StringVar(&o.rpc, "rpc", "", "`address` of signal-cli's JSON-RPC, e.g. 127.0.0.1:7583, or unix:///path of a socket; empty = none")
+	f.StringVar(&o.webhook, "webhook", "", "`URL` to post every frame to, as RECEIVE_WEBHOOK_URL does; empty = none")
 	f.BoolVar(&o.remote, "allow-remote", false, "permit addresses that other machines can reach")
 	f.StringVar(&o.network.Number, "number", "+15550100000", "`number` of the bot's account")
 	f.StringVar(&groups, "groups", "Koty,testbot", "`names` of the groups; the first is the one on the page")
@@ -51,6 +52,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	o.network.Mode = signalnet.ReceiveMode(mode)
 	if !slices.Contains([]signalnet.ReceiveMode{signalnet.OnStart, signalnet.OnConnection, signalnet.Manual}, o.network.Mode) {
 		return o, fmt.Errorf("-receive-mode %s: want on-start, on-connection or manual", mode)
+	}
+	if o.webhook != "" && o.network.Mode != signalnet.OnStart {
+		return o, fmt.Errorf("-webhook: signal-cli-rest-api receives on-start, not %s", mode)
 	}
 	for i, name := range strings.Split(groups, ",") {
 		if name = strings.TrimSpace(name); name == "" {

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
+
+	"quartet/sim/internal/jsonrpc"
+	"quartet/sim/internal/serve"
 )
 
 // runParts runs every part until ctx ends or one of them fails, and returns
@@ -34,6 +38,16 @@ func announce(stdout io.Writer, log *slog.Logger, name, url string) {
 	fmt.Fprintf(stdout, "%s %s\n", name, url)
 	log.Info("listening", slog.String("surface", name), slog.String("url", url))
 }
+
+// listenRPC listens where JSON-RPC is spoken: on a Unix socket or over TCP.
+func listenRPC(ctx context.Context, o options) (net.Listener, error) {
+	if path, ok := jsonrpc.SocketPath(o.rpc); ok {
+		return jsonrpc.ListenUnix(ctx, path)
+	}
+	return serve.Listen(ctx, o.rpc, o.remote)
+}
+
+func rpcURL(at net.Addr) string { return at.Network() + "://" + at.String() }
 
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

@@ -1,5 +1,6 @@
 // Command simweb plays the services that a bot gets pictures from: TheCatAPI's
-// search, and the pictures, which it draws itself. It is steered under /_sim/.
+// search, the search of Wikimedia Commons, and the pictures, which it draws
+// itself. It is steered under /_sim/.
 // It is for tests and demonstrations.
 package main
 
@@ -10,12 +11,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"quartet/sim/internal/catapi"
+	"quartet/sim/internal/commons"
 	"quartet/sim/internal/control"
 	"quartet/sim/internal/serve"
 )
@@ -33,26 +38,85 @@ func main() {
 	}
 }
 
-// run serves until ctx ends. The address that is listened on becomes a line
-// on stdout ("web http://…"), so that port 0 can be used.
+// run serves until ctx ends. Each address that is listened on becomes a line
+// on stdout ("web http://…", "upload http://…"), so that port 0 can be used.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(stderr, nil)).With(slog.String("service", "simweb"))
-	api := catapi.New(o.api)
-	mux := http.NewServeMux()
-	control.Mount(mux, o.api.Quirks, o.api.Latency)
-	api.Mount(mux)
-	listener, err := serve.Listen(ctx, o.listen, o.remote)
+	listeners, err := listen(ctx, &o)
 	if err != nil {
 		return err
 	}
-	url := "http://" + listener.Addr().String()
-	fmt.Fprintln(stdout, "web", url)
-	log.Info("listening", slog.String("surface", "web"), slog.String("url", url))
-	err = serve.Run(ctx, listener, serve.Options{Handler: control.SameOrigin(mux), Log: log, ConnState: api.ConnState})
+	api := catapi.New(o.api)
+	o.commons.Picture = api.Picture
+	wiki := commons.New(o.commons)
+	mux := http.NewServeMux()
+	mountControl(mux, o, api, wiki)
+	api.Mount(mux)
+	wiki.Mount(mux)
+	for i, l := range listeners {
+		name, url := []string{"web", "upload"}[i], "http://"+l.Addr().String()
+		fmt.Fprintln(stdout, name, url)
+		log.Info("listening", slog.String("surface", name), slog.String("url", url))
+	}
+	err = serveAll(ctx, listeners, serve.Options{Handler: control.SameOrigin(mux), Log: log, ConnState: api.ConnState})
 	log.Info("stopped")
 	return err
+}
+
+// listen opens the address of everything, and the one for thumbnails, at which
+// these are then told to be.
+func listen(ctx context.Context, o *options) ([]net.Listener, error) {
+	web, err := serve.Listen(ctx, o.listen, o.remote)
+	if err != nil {
+		return nil, err
+	}
+	if o.upload == "" {
+		return []net.Listener{web}, nil
+	}
+	upload, err := serve.Listen(ctx, o.upload, o.remote)
+	if err != nil {
+		_ = web.Close()
+		return nil, err
+	}
+	if o.commons.UploadURL == "" {
+		o.commons.UploadURL = "http://" + upload.Addr().String()
+	}
+	return []net.Listener{web, upload}, nil
+}
+
+// serveAll serves the same on all listeners, until ctx ends or one of them fails.
+func serveAll(ctx context.Context, listeners []net.Listener, o serve.Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	failed := make([]error, len(listeners))
+	var wg sync.WaitGroup
+	for i, l := range listeners {
+		wg.Go(func() {
+			failed[i] = serve.Run(ctx, l, o)
+			cancel()
+		})
+	}
+	wg.Wait()
+	return errors.Join(failed...)
+}
+
+// mountControl adds what is under /_sim/.
+func mountControl(mux *http.ServeMux, o options, api *catapi.API, wiki *commons.API) {
+	control.Mount(mux, o.api.Quirks, o.api.Latency)
+	mux.HandleFunc("GET /_sim/stats", func(w http.ResponseWriter, _ *http.Request) {
+		stats := api.Stats()
+		maps.Copy(stats, wiki.Stats())
+		control.Answer(w, http.StatusOK, stats)
+	})
+	mux.HandleFunc("POST /_sim/reset", func(w http.ResponseWriter, _ *http.Request) {
+		o.api.Quirks.Reset()
+		o.api.Latency.Reset()
+		api.Reset()
+		wiki.Reset()
+		w.WriteHeader(http.StatusNoContent)
+	})
 }

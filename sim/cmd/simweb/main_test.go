@@ -12,6 +12,7 @@ import (
 	_ "image/png"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ const bounds = 20 * time.Second // for what should take milliseconds
 type web struct {
 	t      *testing.T
 	url    string
+	upload string // with -upload-listen
 	client *http.Client
 }
 
@@ -43,7 +45,13 @@ func start(t *testing.T, args ...string) *web {
 	if !lines.Scan() {
 		t.Fatalf("the simulator ended: %v", <-ended)
 	}
-	s := &web{t: t, url: strings.TrimPrefix(lines.Text(), "web "), client: &http.Client{Transport: &http.Transport{}}}
+	url := strings.TrimPrefix(lines.Text(), "web ")
+	var upload string
+	if slices.Contains(args, "-upload-listen") {
+		lines.Scan()
+		upload = strings.TrimPrefix(lines.Text(), "upload ")
+	}
+	s := &web{t: t, url: url, upload: upload, client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(func() {
 		stop()
 		s.client.CloseIdleConnections()
@@ -346,7 +354,7 @@ func TestLatenciesAreTaken(t *testing.T) {
 
 func TestTheSeedLatenciesAreSet(t *testing.T) {
 	s := start(t, "-seed-latencies")
-	if body := string(s.get(s.url + "/_sim/latency").body); !strings.Contains(body, `"search":{"p50":"386ms"`) || !strings.Contains(body, `"picture":{"p50":"684ms"`) {
+	if body := string(s.get(s.url + "/_sim/latency").body); !strings.Contains(body, `"search":{"p50":"386ms"`) || !strings.Contains(body, `"picture":{"p50":"684ms"`) || !strings.Contains(body, `"commons":{"p50":"386ms"`) {
 		t.Errorf("%s", body)
 	}
 }
@@ -387,7 +395,7 @@ func TestUnknownPicturesAreNotFound(t *testing.T) {
 }
 
 func TestBadFlagsAreRefused(t *testing.T) {
-	for _, args := range [][]string{{"-quirks", "nope"}, {"-latency", "nope=1s"}, {"-pictures", "0"}, {"-width-min", "9"}, {"-bytes-max", "1"}, {"-listen", "0.0.0.0:0"}, {"stray"}} {
+	for _, args := range [][]string{{"-quirks", "nope"}, {"-latency", "nope=1s"}, {"-pictures", "0"}, {"-width-min", "9"}, {"-bytes-max", "1"}, {"-listen", "0.0.0.0:0"}, {"-listen", "127.0.0.1:0", "-upload-listen", "0.0.0.0:0"}, {"stray"}} {
 		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
 			t.Errorf("%v was accepted", args)
 		}

@@ -5,32 +5,40 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"quartet/sim/internal/catapi"
 	"quartet/sim/internal/cats"
+	"quartet/sim/internal/commons"
 	"quartet/sim/internal/latency"
+	"quartet/sim/internal/quirk"
 )
 
 // seedLatencies are the times measured on the live bot on 2026-08-29. Their spread is a guess.
-const seedLatencies = "search=386ms~0.1,picture=684ms~0.1"
+// That of Commons was never measured: it is a guess like the other search.
+const seedLatencies = "search=386ms~0.1,commons=386ms~0.1,picture=684ms~0.1"
 
 type options struct {
-	listen string
-	remote bool
-	api    catapi.Options
+	listen  string
+	upload  string // "" = as listen
+	remote  bool
+	api     catapi.Options
+	commons commons.Options
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
-	o := options{api: catapi.Options{Quirks: catapi.Quirks()}}
+	o := options{api: catapi.Options{Quirks: quirk.New(slices.Concat(catapi.Quirks(), commons.Quirks())...)}}
 	album := cats.Options{MaxCount: 256, MaxBytes: 64 << 20}
 	var quirks, latencies string
 	var seeded bool
 	f := flag.NewFlagSet("simweb", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "`address` to listen on; port 0 picks one")
+	f.StringVar(&o.upload, "upload-listen", "", "another `address`, for the thumbnails of Commons, which have a host of their own; empty = no other")
+	f.StringVar(&o.commons.UploadURL, "upload-url", "", "`base` of the thumbnails' URLs; empty = where -upload-listen listens, else as -public-url")
 	f.BoolVar(&o.remote, "allow-remote", false, "permit addresses that other machines can reach")
-	f.StringVar(&o.api.PublicURL, "public-url", "", "`base` of the pictures' URLs; empty = the host that the search was asked at")
+	f.StringVar(&o.api.PublicURL, "public-url", "", "`base` of the URLs of pictures and pages; empty = the host that the search was asked at")
 	f.StringVar(&o.api.APIKey, "api-key", "", "the only x-api-key that is taken; empty = any")
 	f.IntVar(&o.api.Distinct, "pictures", 60, "`number` of different pictures")
 	f.IntVar(&album.Width.Min, "width-min", 560, "smallest width of a picture, in `pixels`")
@@ -39,7 +47,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&album.Bytes.Max, "bytes-max", 300<<10, "and up to here, in `bytes`")
 	f.StringVar(&quirks, "quirks", "", "`list` of quirks, name,name=value; GET /_sim/quirks?describe=1 explains them")
 	f.BoolVar(&seeded, "seed-latencies", false, "use the latencies measured on the live bot: "+seedLatencies+" (the spreads are guesses)")
-	f.StringVar(&latencies, "latency", "", "`list` of latencies, operation=MEDIAN or operation=MEDIAN~JITTER, of search, picture; default 0")
+	f.StringVar(&latencies, "latency", "", "`list` of latencies, operation=MEDIAN or operation=MEDIAN~JITTER, of search, commons, picture; default 0")
 	f.Uint64Var(&o.api.Seed, "rand-seed", 1, "`seed` of everything random")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -56,7 +64,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	o.api.PublicURL = strings.TrimSuffix(o.api.PublicURL, "/")
 	o.api.Album = cats.NewAlbum(album)
-	o.api.Latency = latency.NewTable(o.api.Seed, catapi.Search, catapi.Image)
+	o.api.Latency = latency.NewTable(o.api.Seed, catapi.Search, catapi.Image, commons.Search)
 	if err := o.api.Quirks.ParseList(quirks); err != nil {
 		return o, fmt.Errorf("-quirks: %w", err)
 	}
@@ -68,5 +76,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	o.api.Quirks.Freeze()
 	o.api.Latency.Freeze()
+	o.commons = commons.Options{
+		Album: o.api.Album, Distinct: o.api.Distinct, Seed: o.api.Seed, Quirks: o.api.Quirks, Latency: o.api.Latency,
+		PublicURL: o.api.PublicURL, UploadURL: strings.TrimSuffix(o.commons.UploadURL, "/"),
+	}
 	return o, nil
 }

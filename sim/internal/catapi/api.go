@@ -58,24 +58,25 @@ type counters struct {
 // New makes the surface.
 func New(o Options) *API { return &API{o: o, random: rand.New(rand.NewPCG(o.Seed, 3))} }
 
-// Mount adds the surface and its statistics to mux.
+// Mount adds the surface to mux.
 func (a *API) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET /v1/images/search", a.search)
 	mux.HandleFunc("GET /images/{file}", a.picture)
-	mux.HandleFunc("GET /_sim/stats", func(w http.ResponseWriter, _ *http.Request) {
-		control.Answer(w, http.StatusOK, map[string]int64{
-			"searches": a.count.Searches.Load(), "pictures": a.count.Pictures.Load(), "picture_bytes": a.count.Bytes.Load(),
-			"connections_opened": a.count.Connections.Load(), "connections_closed_idle": a.count.Closed.Load(), "requests_active": a.count.Active.Load(),
-		})
-	})
-	mux.HandleFunc("POST /_sim/reset", func(w http.ResponseWriter, _ *http.Request) {
-		a.o.Quirks.Reset()
-		a.o.Latency.Reset()
-		for _, c := range []*atomic.Int64{&a.count.Searches, &a.count.Pictures, &a.count.Bytes, &a.count.Connections, &a.count.Closed} {
-			c.Store(0)
-		}
-		w.WriteHeader(http.StatusNoContent)
-	})
+}
+
+// Stats are what was counted since the last reset, and what is active now.
+func (a *API) Stats() map[string]int64 {
+	return map[string]int64{
+		"searches": a.count.Searches.Load(), "pictures": a.count.Pictures.Load(), "picture_bytes": a.count.Bytes.Load(),
+		"connections_opened": a.count.Connections.Load(), "connections_closed_idle": a.count.Closed.Load(), "requests_active": a.count.Active.Load(),
+	}
+}
+
+// Reset counts anew.
+func (a *API) Reset() {
+	for _, c := range []*atomic.Int64{&a.count.Searches, &a.count.Pictures, &a.count.Bytes, &a.count.Connections, &a.count.Closed} {
+		c.Store(0)
+	}
 }
 
 // ConnState counts connections, and closes idle ones where the quirk says so.

@@ -20,9 +20,19 @@ const drips = 20
 
 // picture is GET /images/{id}.{jpg|png}.
 func (a *API) picture(w http.ResponseWriter, r *http.Request) {
-	began := time.Now()
 	name := fileName.FindStringSubmatch(r.PathValue("file"))
-	if name == nil || a.o.Album.Info(name[1]).Extension != name[2] {
+	if name == nil {
+		http.NotFound(w, r)
+		return
+	}
+	a.Picture(w, r, name[1], name[2])
+}
+
+// Picture answers with the picture of an id, or 404 if its file name extension
+// is another. Quirks and latency are those of pictures.
+func (a *API) Picture(w http.ResponseWriter, r *http.Request, id, extension string) {
+	began := time.Now()
+	if a.o.Album.Info(id).Extension != extension {
 		http.NotFound(w, r)
 		return
 	}
@@ -33,7 +43,7 @@ func (a *API) picture(w http.ResponseWriter, r *http.Request) {
 	if quirks.Take("picture_hang") {
 		hang(r)
 	}
-	p, err := a.o.Album.Get(r.Context(), name[1])
+	p, err := a.o.Album.Get(r.Context(), id)
 	if err == nil {
 		err = a.o.Latency.Wait(r.Context(), Image, began)
 	}

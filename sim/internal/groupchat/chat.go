@@ -13,6 +13,7 @@ package groupchat
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -145,7 +146,7 @@ func (c *Chat) take(quoted int64, now time.Time) (question, bool) {
 
 // Signed shows a typing indicator or a reaction; it is the network's OnSign hook.
 func (c *Chat) Signed(s signalnet.Sign) {
-	if s.Group == c.group.ID {
+	if slices.Contains(s.Groups, c.group.ID) {
 		c.add(Event{Kind: s.Kind, From: "bot", Name: "bot", Text: s.Emoji, Sender: s.TargetAuthor, At: time.Now(), Timestamp: s.Timestamp})
 	}
 }

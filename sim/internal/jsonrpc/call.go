@@ -129,6 +129,12 @@ func (c *conn) dispatch(ctx context.Context, at time.Time, method string, p para
 	switch method {
 	case "send":
 		return c.send(ctx, at, account, p)
+	case "sendReaction":
+		return c.show(ctx, at, account, p, reaction)
+	case "sendTyping":
+		return c.show(ctx, at, account, p, typing)
+	case "sendReceipt":
+		return c.show(ctx, at, account, p, receipt)
 	case "listGroups":
 		return c.listGroups(ctx, at)
 	case "subscribeReceive":

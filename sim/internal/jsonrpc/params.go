@@ -49,6 +49,22 @@ func (p params) number(name string) (int64, bool) {
 	return n, err == nil
 }
 
+// numbers returns a parameter that may be one integer or many, under its name
+// or its plural; none when one of them is not an integer.
+func (p params) numbers(name string) []int64 {
+	var all []int64
+	for _, key := range []string{name, name + "s"} {
+		var many []int64
+		if one, ok := p.number(key); ok {
+			all = append(all, one)
+		} else if p[key] != nil && json.Unmarshal(p[key], &many) != nil {
+			return nil
+		}
+		all = append(all, many...)
+	}
+	return all
+}
+
 // flag returns a boolean parameter, or otherwise when it is not there.
 func (p params) flag(name string, otherwise bool) bool {
 	b := otherwise

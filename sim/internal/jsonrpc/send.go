@@ -114,12 +114,10 @@ func message(account string, p params) (signalnet.Message, error) {
 	if p.flag("noteToSelf", false) {
 		m.Recipients = append(m.Recipients, account)
 	}
-	for _, g := range m.Groups {
-		if id, err := base64.StdEncoding.DecodeString(g); err != nil || len(id) != 32 {
-			return m, refusal("Invalid group id: " + g)
-		}
+	err := checkGroups(m.Groups)
+	if err != nil {
+		return m, err
 	}
-	var err error
 	if m.Mentions, err = mentions(p.list("mention")); err != nil {
 		return m, err
 	}
@@ -135,6 +133,15 @@ func message(account string, p params) (signalnet.Message, error) {
 		return m, refusal("No message, attachment or sticker given")
 	}
 	return m, nil
+}
+
+func checkGroups(ids []string) error {
+	for _, g := range ids {
+		if id, err := base64.StdEncoding.DecodeString(g); err != nil || len(id) != 32 {
+			return refusal("Invalid group id: " + g)
+		}
+	}
+	return nil
 }
 
 // refusal is an error whose words the client reads, with their capitals.

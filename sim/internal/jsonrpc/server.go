@@ -1,18 +1,22 @@
-// Package jsonrpc is the surface of signal-cli's daemon over TCP: JSON-RPC 2.0,
-// one object or batch a line, answers in any order, frames as notifications.
+// Package jsonrpc is the surface of signal-cli's daemon over TCP and over a Unix
+// socket: JSON-RPC 2.0, one object or batch a line, answers in any order, frames
+// as notifications.
 //
 // Guarantee: a client that does not read blocks the frames of everybody, as
 // with the real daemon's one receive thread (back-pressure, no loss), and never
 // more than maxCalls of its own calls are in work.
 //
-// It has send, subscribeReceive, unsubscribeReceive, listAccounts, listGroups
-// and version. There is no Unix socket and no HTTP endpoint.
+// It has send, sendReaction, sendTyping, sendReceipt, subscribeReceive,
+// unsubscribeReceive, listAccounts, listGroups and version. There is no HTTP
+// endpoint.
+//
+// Files: listen.go (addresses), server.go (connections), call.go (calls),
+// params.go, send.go, sign.go.
 package jsonrpc
 
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -55,7 +59,7 @@ func (s *Server) Disconnect() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
-		_ = c.tcp.Close()
+		_ = c.wire.Close()
 	}
 	return len(s.conns)
 }
@@ -73,7 +77,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		case <-ctx.Done():
 			return nil
 		}
-		tcp, err := listener.Accept()
+		wire, err := listener.Accept()
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -82,16 +86,16 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			s.serve(ctx, tcp)
+			s.serve(ctx, wire)
 		})
 	}
 }
 
-func (s *Server) serve(ctx context.Context, tcp net.Conn) {
+func (s *Server) serve(ctx context.Context, wire net.Conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &conn{server: s, tcp: tcp, writing: make(chan struct{}, 1), calls: make(chan struct{}, maxCalls)}
-	stop := context.AfterFunc(ctx, func() { _ = tcp.Close() })
+	c := &conn{server: s, wire: wire, writing: make(chan struct{}, 1), calls: make(chan struct{}, maxCalls)}
+	stop := context.AfterFunc(ctx, func() { _ = wire.Close() })
 	defer stop()
 	s.add(c)
 	defer s.remove(c)
@@ -121,7 +125,7 @@ func (s *Server) remove(c *conn) {
 // conn is one client.
 type conn struct {
 	server  *Server
-	tcp     net.Conn
+	wire    net.Conn
 	writing chan struct{} // one slot: lines never mix
 	calls   chan struct{} // one slot a call in work
 	work    sync.WaitGroup
@@ -133,7 +137,7 @@ type conn struct {
 
 // read takes lines until the connection ends.
 func (c *conn) read(ctx context.Context) error {
-	scanner := bufio.NewScanner(c.tcp)
+	scanner := bufio.NewScanner(c.wire)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for scanner.Scan() {
 		line := append([]byte(nil), scanner.Bytes()...)
@@ -159,9 +163,9 @@ func (c *conn) write(ctx context.Context, line []byte) error {
 		return context.Cause(ctx)
 	}
 	defer func() { <-c.writing }()
-	stop := context.AfterFunc(ctx, func() { _ = c.tcp.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = c.wire.Close() })
 	defer stop()
-	_, err := c.tcp.Write(append(line, '\n'))
+	_, err := c.wire.Write(append(line, '\n'))
 	return err
 }
 
@@ -170,8 +174,8 @@ func (c *conn) cut(ctx context.Context, part string) {
 	select {
 	case c.writing <- struct{}{}:
 		defer func() { <-c.writing }()
-		_, _ = c.tcp.Write([]byte(part))
-		_ = c.tcp.Close()
+		_, _ = c.wire.Write([]byte(part))
+		_ = c.wire.Close()
 	case <-ctx.Done():
 	}
 }
@@ -196,15 +200,10 @@ func (c *conn) notify(ctx context.Context, f signalnet.Frame, subscription *int)
 
 // notification builds the line for a frame; with a subscription it is wrapped.
 func notification(f signalnet.Frame, subscription *int) []byte {
-	content := f.Params
-	if f.Fault != "" {
-		fault, _ := json.Marshal(rpcError{Code: signalnet.CodeInternal, Message: f.Fault}) // always encodes
-		return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"receive","error":%s}`, fault)
+	if f.Fault == "" && subscription != nil {
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"receive","params":{"subscription":%d,"result":%s}}`, *subscription, f.Params)
 	}
-	if subscription != nil {
-		return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"receive","params":{"subscription":%d,"result":%s}}`, *subscription, content)
-	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"receive","params":%s}`, content)
+	return f.Line()
 }
 
 func (c *conn) subscribe() int {

@@ -7,8 +7,10 @@
 // status and text, where its source spells the text; texts that come from
 // signal-cli contain the words they are known for.
 //
-// It has no attachments store, contacts, profiles, polls or registration, and
-// no RECEIVE_WEBHOOK_URL.
+// With a webhook, each frame is posted there as well, and no answer of
+// signal-cli is heard while a post is open: see webhook.go.
+//
+// It has no attachments store, contacts, profiles, polls or registration.
 package restapi
 
 import (
@@ -28,13 +30,14 @@ type API struct {
 	net       *signalnet.Network
 	writeLock lock          // shared by all websockets while shared_write_lock is on
 	bodies    chan struct{} // one slot a body that is being read and decoded
+	ear       lock          // has it who reads what signal-cli says; held while a post is open
 	sockets   sockets
 	clients   atomic.Int64
 }
 
 // New makes the surface of a network.
 func New(n *signalnet.Network) *API {
-	return &API{net: n, writeLock: newLock(), bodies: make(chan struct{}, 16)}
+	return &API{net: n, writeLock: newLock(), ear: newLock(), bodies: make(chan struct{}, 16)}
 }
 
 // Clients returns how many websockets are open.
@@ -66,6 +69,7 @@ func (a *API) accounts(w http.ResponseWriter, r *http.Request) {
 	if a.net.Latency.Wait(r.Context(), signalnet.Accounts, time.Now()) != nil {
 		return
 	}
+	a.hear(r.Context())
 	numbers := []string{}
 	if a.net.HasAccount(a.net.Number) {
 		numbers = append(numbers, a.net.Number)
@@ -92,6 +96,7 @@ func (a *API) groupList(r *http.Request) ([]groupEntry, error) {
 	if err := a.net.Latency.Wait(r.Context(), signalnet.Groups, time.Now()); err != nil {
 		return nil, err
 	}
+	a.hear(r.Context())
 	number := r.PathValue("number")
 	if !a.net.HasAccount(number) {
 		return nil, signalnet.NoAccount()

@@ -50,6 +50,7 @@ func (a *API) send(w http.ResponseWriter, r *http.Request) {
 	}
 	// A client that goes away does not take its message back.
 	out := a.net.Send(serverContext(r), at, m)
+	a.hear(r.Context())
 	a.tell(w, r, m.Number, out)
 }
 

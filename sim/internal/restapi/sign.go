@@ -62,9 +62,13 @@ func (a *API) show(w http.ResponseWriter, r *http.Request, at time.Time, recipie
 		refuse(w, err)
 		return
 	}
-	s.Group = group
-	if f := a.net.Show(serverContext(r), at, r.PathValue("number"), s); f != nil {
-		refuse(w, f)
+	if group != "" {
+		s.Groups = []string{group}
+	}
+	out := a.net.Show(serverContext(r), at, r.PathValue("number"), s)
+	a.hear(r.Context())
+	if out.Failure != nil {
+		refuse(w, out.Failure)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)

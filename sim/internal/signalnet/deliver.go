@@ -10,6 +10,10 @@ import (
 // frame is dropped for it.
 var ErrBusy = errors.New("subscriber busy")
 
+// ErrRefused is what the webhook's subscriber returns for a frame that was not
+// taken there; it is lost.
+var ErrRefused = errors.New("webhook refused")
+
 // Subscriber takes a frame, or waits until it can: meanwhile nobody gets any
 // frame, as with signal-cli's one receive thread. It counts what it delivered
 // itself; a frame it returns ErrBusy for is counted as dropped here.
@@ -33,6 +37,7 @@ type hub struct {
 	mu      sync.Mutex
 	next    int               // guarded by mu
 	members []member          // guarded by mu; replaced, never changed in place
+	last    Subscriber        // guarded by mu; nil without a webhook
 	active  map[Listening]int // guarded by mu
 	backlog backlog           // frames that wait at Signal's server
 }
@@ -77,6 +82,14 @@ func (n *Network) Subscribe(as Listening, take Subscriber) (leave func()) {
 		}
 		h.members = kept
 	})
+}
+
+// SubscribeWebhook makes take the subscriber that gets each frame after all
+// others, for good.
+func (n *Network) SubscribeWebhook(take Subscriber) {
+	n.hub.mu.Lock()
+	defer n.hub.mu.Unlock()
+	n.hub.last = take
 }
 
 // receiving says whether signal-cli pulls frames from Signal's server now.
@@ -150,9 +163,9 @@ func (n *Network) unlockThread() { <-n.hub.thread }
 
 func (n *Network) fanOut(ctx context.Context, f Frame) {
 	n.hub.mu.Lock()
-	members := n.hub.members
+	members, last := n.hub.members, n.hub.last
 	n.hub.mu.Unlock()
-	if len(members) == 0 {
+	if len(members) == 0 && last == nil {
 		n.countDropped("no_client")
 		return
 	}
@@ -160,6 +173,14 @@ func (n *Network) fanOut(ctx context.Context, f Frame) {
 		if errors.Is(m.take(ctx, f), ErrBusy) {
 			n.countDropped("busy")
 		}
+	}
+	if last == nil || !errors.Is(last(ctx, f), ErrRefused) {
+		return
+	}
+	if ctx.Err() != nil {
+		n.countDropped("reset")
+	} else {
+		n.countDropped("webhook")
 	}
 }
 

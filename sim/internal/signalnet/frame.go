@@ -31,6 +31,16 @@ type Frame struct {
 	Grace   time.Duration // allowance of a subscriber that drops when busy; 0 = it drops at once
 }
 
+// Line returns the frame as the line of JSON-RPC that signal-cli writes, without
+// its end.
+func (f Frame) Line() []byte {
+	if f.Fault != "" {
+		text, _ := json.Marshal(f.Fault) // a string always encodes
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"receive","error":{"code":%d,"message":%s,"data":null}}`, CodeInternal, text)
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"receive","params":%s}`, f.Params)
+}
+
 type params struct {
 	Account   string     `json:"account"`
 	Envelope  *envelope  `json:"envelope,omitempty"`

@@ -9,7 +9,8 @@
 // waiting frames, sends and pictures are kept up to fixed counts and bytes, and
 // what does not fit is refused or counted as dropped, never silently lost.
 //
-// It encrypts nothing and knows nothing of devices, profiles or receipts.
+// It encrypts nothing, knows nothing of devices and profiles, and gives nobody's
+// receipts but the bot's.
 //
 // Files: frame.go (envelopes), queue.go and pace.go (emission), deliver.go
 // (the receive thread), send.go, sign.go, failure.go, quirks.go, stats.go.
@@ -35,11 +36,12 @@ const (
 	Groups         = "groups"
 	Typing         = "typing"
 	Reaction       = "reaction"
+	Receipt        = "receipt"
 )
 
 // Operations lists them all.
 func Operations() []string {
-	return []string{SendText, SendAttachment, Accounts, Groups, Typing, Reaction}
+	return []string{SendText, SendAttachment, Accounts, Groups, Typing, Reaction, Receipt}
 }
 
 // Group is a Signal group.

@@ -8,8 +8,8 @@ import (
 
 // Counters are what the simulator counts since the last reset.
 type Counters struct {
-	Emitted, Delivered, Sends, SendsReceived, SendsPending atomic.Int64
-	TypingStarted, TypingStopped, Reactions                atomic.Int64
+	Emitted, Delivered, Posted, Sends, SendsReceived, SendsPending atomic.Int64
+	TypingStarted, TypingStopped, Reactions, Receipts              atomic.Int64
 
 	mu      sync.Mutex
 	dropped map[string]int64 // guarded by mu; frames by reason
@@ -17,7 +17,7 @@ type Counters struct {
 }
 
 func (n *Network) clearCounters() {
-	for _, c := range []*atomic.Int64{&n.Emitted, &n.Delivered, &n.Sends, &n.SendsReceived, &n.TypingStarted, &n.TypingStopped, &n.Reactions} {
+	for _, c := range []*atomic.Int64{&n.Emitted, &n.Delivered, &n.Posted, &n.Sends, &n.SendsReceived, &n.TypingStarted, &n.TypingStopped, &n.Reactions, &n.Receipts} {
 		c.Store(0)
 	}
 	n.Counters.mu.Lock()
@@ -41,6 +41,7 @@ func (c *Counters) countFailed(class string) {
 type Stats struct {
 	Emitted       int64            `json:"frames_emitted"`
 	Delivered     int64            `json:"frames_delivered"` // written to a client; two clients count twice
+	Posted        int64            `json:"frames_posted"`    // taken by the webhook; not among those delivered
 	Dropped       map[string]int64 `json:"frames_dropped"`
 	Queued        int              `json:"frames_queued"`  // not emitted yet
 	Waiting       int              `json:"frames_waiting"` // emitted while nobody listened, kept by the receive mode
@@ -51,14 +52,15 @@ type Stats struct {
 	TypingStarted int64            `json:"typing_started"`
 	TypingStopped int64            `json:"typing_stopped"`
 	Reactions     int64            `json:"reactions"`
+	Receipts      int64            `json:"receipts"`
 }
 
 // Stats returns a snapshot.
 func (n *Network) Stats() Stats {
 	s := Stats{
-		Emitted: n.Emitted.Load(), Delivered: n.Delivered.Load(), Queued: n.Queued(), Waiting: n.hub.backlog.len(),
+		Emitted: n.Emitted.Load(), Delivered: n.Delivered.Load(), Posted: n.Posted.Load(), Queued: n.Queued(), Waiting: n.hub.backlog.len(),
 		Sends: n.Sends.Load(), SendsReceived: n.SendsReceived.Load(), SendsPending: n.SendsPending.Load(),
-		TypingStarted: n.TypingStarted.Load(), TypingStopped: n.TypingStopped.Load(), Reactions: n.Reactions.Load(),
+		TypingStarted: n.TypingStarted.Load(), TypingStopped: n.TypingStopped.Load(), Reactions: n.Reactions.Load(), Receipts: n.Receipts.Load(),
 		Dropped: map[string]int64{}, SendsFailed: map[string]int64{},
 	}
 	n.Counters.mu.Lock()
