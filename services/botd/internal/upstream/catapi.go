@@ -5,15 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 
 	"quartet/kit/pool"
 )
-
-// answerLimit bounds an API's answer; one search result is some hundred bytes.
-const answerLimit = 1 << 20
 
 // ErrNoPicture is returned when an API answered and had none.
 var ErrNoPicture = errors.New("no picture")
@@ -23,7 +19,7 @@ type CatAPI struct {
 	search    string
 	key       string // optional
 	userAgent string
-	api       *pool.Client
+	asker     asker
 	pictures  *Pictures
 }
 
@@ -32,10 +28,14 @@ type CatAPI struct {
 func NewCatAPI(base *url.URL, key, userAgent string, api *pool.Client, pictures *Pictures) *CatAPI {
 	u := base.JoinPath("/v1/images/search")
 	u.RawQuery = "mime_types=jpg,png"
-	return &CatAPI{search: u.String(), key: key, userAgent: userAgent, api: api, pictures: pictures}
+	return &CatAPI{
+		search: u.String(), key: key, userAgent: userAgent, pictures: pictures,
+		asker: asker{operation: "search", doing: "ask for a cat", api: api},
+	}
 }
 
-// Random returns a picture of some cat.
+// Random returns a picture of some cat. While the API is to be left alone the
+// error is a *NotNowError.
 func (c *CatAPI) Random(ctx context.Context) (Picture, error) {
 	address, err := c.find(ctx)
 	if err != nil {
@@ -55,22 +55,20 @@ func (c *CatAPI) find(ctx context.Context) (string, error) {
 	if c.key != "" {
 		req.Header.Set("X-Api-Key", c.key)
 	}
-	resp, err := c.api.Do("search", req)
-	if err != nil {
-		return "", fmt.Errorf("ask for a cat: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("ask for a cat: HTTP status %d", resp.StatusCode)
-	}
 	var found []struct {
 		URL string `json:"url"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, answerLimit)).Decode(&found); err != nil {
-		return "", fmt.Errorf("read the cat search: %w", err)
-	}
-	if len(found) == 0 || found[0].URL == "" {
-		return "", fmt.Errorf("ask for a cat: %w", ErrNoPicture)
+	err = c.asker.ask(req, func(_ *http.Response, body []byte) error {
+		if err := json.Unmarshal(body, &found); err != nil {
+			return fmt.Errorf("read the answer: %w", err)
+		}
+		if len(found) == 0 || found[0].URL == "" {
+			return ErrNoPicture
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
 	}
 	return found[0].URL, nil
 }

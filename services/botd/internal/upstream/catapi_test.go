@@ -16,7 +16,8 @@ import (
 	"quartet/services/botd/internal/upstream"
 )
 
-const png = "\x89PNG\r\n\x1a\n and the rest"
+// png is the head of a picture of one pixel, and a rest that nobody reads.
+const png = "\x89PNG\r\n\x1a\n" + "\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" + "and the rest"
 
 // api is a cat API whose answers a test sets: the search's body, and what its
 // picture's address serves.
@@ -84,8 +85,8 @@ func TestRandomFailsClearly(t *testing.T) {
 		is           error
 		says         string
 	}{
-		{name: "search refused", status: 429, says: "HTTP status 429"},
-		{name: "search is no JSON", search: "<html>", says: "read the cat search"},
+		{name: "search refused", status: 500, says: "HTTP status 500"},
+		{name: "search is no JSON", search: "<html>", says: "read the answer"},
 		{name: "nothing found", search: "[]", is: upstream.ErrNoPicture},
 		{name: "an address that is none", search: `[{"url":"file:///etc/passwd"}]`, says: "no web address"},
 		{name: "an address inside the operator's network", search: `[{"url":"http://127.0.0.1:1/cat.png"}]`, is: upstream.ErrPrivateAddress},
