@@ -65,6 +65,21 @@ func TestBotAnswersInTheGroup(t *testing.T) {
 	}
 }
 
+// A picture from Commons says where it is from; its author and licence stand there too, where Commons knows them.
+func TestPictureFromCommonsSaysWhereItIsFrom(t *testing.T) {
+	b := stack.StartBotd(t, stack.Options{})
+	b.Signal.Say(t, 0, ask("!obraz rudy kot")...)
+	sends := collect(t, b.Signal, 1)
+	if s := sends[0]; len(s.Attachments) != 1 || !strings.Contains(s.Message, "/wiki/File:") {
+		t.Errorf("sent %+v", s)
+	}
+	b.Web.Put(t, "quirks", map[string]any{"commons_empty": 1})
+	b.Signal.Say(t, 0, stack.Frame{Text: "!picture gęś", Sender: person(7), Group: stack.GroupID})
+	if s := collect(t, b.Signal, 2)[1]; len(s.Attachments) != 0 || !strings.Contains(s.Message, "gęś") {
+		t.Errorf("nothing was found, and sent %+v", s)
+	}
+}
+
 // Both shapes of the server's answer, and its refusals, over the real wire.
 func TestBotTakesBothShapesOfTheSendAnswer(t *testing.T) {
 	for _, shape := range []string{"object", "array"} {

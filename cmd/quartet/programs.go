@@ -74,6 +74,7 @@ func programs(o options, environ []string) []program {
 					"BOTD_SIGNAL_URL=http://" + signal,
 					"BOTD_NUMBER=+15550100000",
 					"BOTD_CAT_URL=http://" + web,
+					"BOTD_COMMONS_URL=http://" + web,
 					"BOTD_UPSTREAM_ALLOW=" + web,
 					"BOTD_ADMIN_ADDR=" + botd,
 					"BOTD_SELFTEST_GROUP=" + selftestGroup,

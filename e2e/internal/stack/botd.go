@@ -51,6 +51,7 @@ func StartBotd(t testing.TB, o Options) *Botd {
 		"BOTD_SIGNAL_URL=" + way,
 		"BOTD_NUMBER=" + Number,
 		"BOTD_CAT_URL=" + b.Web.URL,
+		"BOTD_COMMONS_URL=" + b.Web.URL,
 		"BOTD_UPSTREAM_ALLOW=" + web,
 		"BOTD_ADMIN_ADDR=" + admin,
 		"BOTD_SELFTEST_GROUP=" + GroupID,

@@ -8,11 +8,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"quartet/kit/journal/disk"
+	"quartet/services/botd/internal/ledger"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/config.md")
@@ -79,6 +84,42 @@ func TestHelpIsNoError(t *testing.T) {
 func TestWrongConfigurationIsWrongUsage(t *testing.T) {
 	if _, _, err := runBotd(t, []string{"BOTD_LIMIT=none"}); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "BOTD_LIMIT") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// What cannot be opened at start is named by its variable, and nothing stays
+// open: the next start finds the folder free.
+func TestStartThatFails(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	state := t.TempDir()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	environ := []string{"BOTD_NUMBER=+15550100000", "BOTD_ADMIN_ADDR=127.0.0.1:0"}
+	for _, tt := range []struct {
+		set  []string
+		says string
+	}{
+		{[]string{"BOTD_STATE_DIR=" + state, "BOTD_WEBHOOK_ADDR=" + taken.Addr().String()}, "BOTD_WEBHOOK_ADDR"},
+		{[]string{"BOTD_STATE_DIR=" + state, "BOTD_SIGNAL_URL=tcp://127.0.0.1:1", "BOTD_SPOOL_DIR=" + file}, "BOTD_SPOOL_DIR"},
+		{[]string{"BOTD_STATE_DIR=" + file}, "BOTD_STATE_DIR"},
+	} {
+		if _, _, err := runBotd(t, append(tt.set, environ...)); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("with %v: %v", tt.set, err)
+		}
+	}
+	first, err := ledger.Open(disk.OS{}, ledger.Options{Dir: state})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if _, _, err := runBotd(t, append([]string{"BOTD_STATE_DIR=" + state}, environ...)); !errors.Is(err, disk.ErrLocked) || !strings.Contains(err.Error(), "BOTD_STATE_DIR") {
+		t.Errorf("a folder that another bot uses: %v", err)
 	}
 }
 

@@ -30,7 +30,7 @@ import (
 const flushTimeout = 5 * time.Second
 
 // serve runs the bot until ctx ends.
-func serve(ctx context.Context, environ []string, stderr io.Writer) error {
+func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) {
 	cfg, err := config.Parse(environ)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
@@ -67,9 +67,15 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("BOTD_STATE_DIR: %w", err)
 	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
 	link, err := openSignal(cfg, tel.Instruments, counters)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	defer func() { err = errors.Join(err, link.close()) }()
+	if kept.Durable() && cfg.Sync == "always" && !link.Traits().PressesBack {
+		log.LogAttrs(ctx, slog.LevelWarn, "BOTD_SYNC=always lets the reader wait for the disk, and Signal's server loses what it cannot hand on meanwhile: "+
+			"use a signal-cli of tcp:// or unix://, or BOTD_SYNC=group")
 	}
 	if b, err = build(cfg, link, kept, tel.Instruments, counters, log); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
@@ -78,15 +84,16 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) error {
 		slog.Any("upstream_exceptions", cfg.UpstreamAllow))
 
 	// The admin server and what takes posts outlive the bot: its draining can
-	// be watched, and posts in the meantime are counted.
+	// be watched, and posts in the meantime are counted. Without them it ends.
 	beside, stopBeside := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBeside()
+	run, stopRun := context.WithCancel(ctx)
 	var g errgroup.Group
-	g.Go(func() error { return tel.Serve(beside) })
-	g.Go(func() error { return link.run(beside) })
-	err = b.Run(ctx)
+	g.Go(func() error { defer stopRun(); return tel.Serve(beside) })
+	g.Go(func() error { defer stopRun(); return link.run(beside) })
+	err = b.Run(run)
 	stopBeside()
-	err = errors.Join(err, g.Wait(), link.close(), kept.Close())
+	err = errors.Join(err, g.Wait())
 	log.LogAttrs(ctx, slog.LevelInfo, "stopped", slog.Any("err", err))
 	return err
 }
@@ -103,16 +110,20 @@ func build(cfg config.Config, signal transport.Transport, kept *ledger.Ledger, i
 	}
 	guard := upstream.NewGuard(cfg.UpstreamAllow, net.Dialer{Timeout: 5 * time.Second})
 	api := pool.New("thecatapi", pool.Options{MaxConns: cfg.Limit, Dial: guard.Dial, Start: in.Peer("thecatapi").StartUpstream})
+	wikimedia := pool.New("commons", pool.Options{MaxConns: 1, Dial: guard.Dial, Start: in.Peer("commons").StartUpstream})
 	files := pool.New("pictures", pool.Options{MaxConns: cfg.Limit, MaxRedirects: 3, Dial: guard.Dial, Start: in.Peer("pictures").StartUpstream})
-	for _, c := range []*pool.Client{api, files} {
+	for _, c := range []*pool.Client{api, wikimedia, files} {
 		in.ObservePool(c)
 	}
 
-	cats := upstream.NewCatAPI(&cfg.CatURL, string(cfg.CatKey), cfg.UserAgent, api, upstream.NewPictures(cfg.UserAgent, files))
+	pictures := upstream.NewPictures(cfg.UserAgent, files) // one for both: it remembers who asked to be left alone
+	cats := upstream.NewCatAPI(&cfg.CatURL, string(cfg.CatKey), cfg.UserAgent, api, pictures)
+	commons := upstream.NewCommons(&cfg.CommonsURL, cfg.UserAgent, wikimedia, pictures)
 	prefix, tally := cfg.Prefixes[0], command.NewTally()
 	zapomnij := command.Zapomnij(lang, tally)
-	kot, ja := command.Kot(lang, cats.Random), command.Ja(lang, prefix+zapomnij.Name)
-	commands := []*command.Command{command.Pomoc(lang, prefix, kot, ja, zapomnij), kot, ja, zapomnij}
+	kot, obraz := command.Kot(lang, cats.Random), command.Obraz(lang, commons.Find)
+	ja := command.Ja(lang, prefix+zapomnij.Name)
+	commands := []*command.Command{command.Pomoc(lang, prefix, kot, obraz, ja, zapomnij), kot, obraz, ja, zapomnij}
 	for _, c := range commands {
 		c.Cooldown = time.Duration(cfg.Cooldown)
 	}

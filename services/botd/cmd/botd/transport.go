@@ -61,6 +61,7 @@ func openSignal(cfg config.Config, in *timing.Instruments, counters *bot.Counter
 		transport.Sender
 	}{h, rest}
 	idle.run = func(ctx context.Context) error { return serveWebhook(ctx, listener, h) }
+	idle.close = func() error { _ = listener.Close(); return nil } // run has done so, if it ran
 	return idle, nil
 }
 

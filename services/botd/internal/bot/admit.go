@@ -19,6 +19,10 @@ const minCost = 1 << 10
 // it waits for room in the backlog, until ctx ends; otherwise it never waits,
 // and what does not fit is dropped.
 func (b *Bot) enqueue(ctx context.Context, m *message, wait bool) {
+	if wait && ctx.Err() != nil {
+		b.drop(ctx, m, dropShutdown) // room or not: it must not pass one that was left
+		return
+	}
 	if !b.backlog.TryTake(m.cost) {
 		if reason := b.makeRoom(ctx, m, wait); reason != "" {
 			b.drop(ctx, m, reason)

@@ -27,6 +27,7 @@ import (
 	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/signalapi"
+	"quartet/services/botd/internal/transport"
 )
 
 const (
@@ -79,12 +80,25 @@ func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*c
 	if err != nil {
 		t.Fatal(err)
 	}
-	meters := metric.NewMeterProvider(metric.WithReader(r.reader))
-	in, err := timing.New(meters, nil)
+	kept, err := ledger.Open(nil, ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := ledger.Open(nil, ledger.Options{})
+	r.run(kept, log, o, func(in *timing.Instruments) transport.Transport {
+		http := pool.New("signal", pool.Options{Start: in.Peer("signal").StartSend})
+		t.Cleanup(http.CloseIdle)
+		return signalapi.New(signalapi.Options{URL: base, Number: number}, http)
+	}, commands...)
+	r.eventually("ready", func() bool { return r.Ready(t.Context()) == nil })
+	return r
+}
+
+// run starts the bot.
+func (r *rig) run(kept *ledger.Ledger, log slog.Handler, o bot.Options, signal func(*timing.Instruments) transport.Transport, commands ...*command.Command) {
+	t := r.t
+	t.Helper()
+	meters := metric.NewMeterProvider(metric.WithReader(r.reader))
+	in, err := timing.New(meters, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +110,9 @@ func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*c
 	if err != nil {
 		t.Fatal(err)
 	}
-	http := pool.New("signal", pool.Options{Start: in.Peer("signal").StartSend})
-	t.Cleanup(http.CloseIdle)
 	r.Bot = bot.New(bot.Parts{
 		Number:      number,
-		Signal:      signalapi.New(signalapi.Options{URL: base, Number: number}, http),
+		Signal:      signal(in),
 		Reader:      reader,
 		Commands:    command.NewRegistry(said.Polish, "!", commands...),
 		Tally:       command.NewTally(),
@@ -124,8 +136,6 @@ func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*c
 		}
 	})
 	t.Cleanup(r.stop)
-	r.eventually("ready", func() bool { return r.Ready(t.Context()) == nil })
-	return r
 }
 
 func withDefaults(o bot.Options) bot.Options {

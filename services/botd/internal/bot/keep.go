@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"quartet/kit/journal"
 	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/transport"
 )
@@ -16,7 +17,11 @@ const (
 	// still. Nobody wants last night's cat in the morning.
 	maxAge = 10 * time.Minute
 
-	tidyPeriod = 10 * time.Second
+	// tidyPeriod is short, so that no flood fills the ledger between two.
+	tidyPeriod = time.Second
+
+	// keepRetry is the pause before the next try to write to the ledger.
+	keepRetry = time.Second
 )
 
 // errLeft ends a send that a stop came before: the message waits for the next
@@ -32,6 +37,9 @@ func (b *Bot) keep(ctx context.Context, m *message) bool {
 	}
 	m.rec.BeginStore()
 	fresh, err := b.Ledger.Accept(&m.in, time.Now())
+	for err != nil && b.mayKeepLater(err) && sleep(ctx, keepRetry) {
+		fresh, err = b.Ledger.Accept(&m.in, time.Now())
+	}
 	m.rec.EndStore()
 	switch {
 	case err != nil:
@@ -43,6 +51,12 @@ func (b *Bot) keep(ctx context.Context, m *message) bool {
 		return true
 	}
 	return false
+}
+
+// mayKeepLater reports whether a message that could not be written may be later,
+// and what comes behind it waits at the server so long.
+func (b *Bot) mayKeepLater(err error) bool {
+	return b.Signal.Traits().PressesBack && !errors.Is(err, journal.ErrTooLarge)
 }
 
 // resume puts what an earlier life took and did not answer in its place.
@@ -74,7 +88,11 @@ func (b *Bot) begin(ctx context.Context, m *message) error {
 	}
 	m.rec.BeginStore()
 	defer m.rec.EndStore()
-	return b.Ledger.Begin(ledger.KeyOf(&m.in))
+	err := b.Ledger.Begin(ledger.KeyOf(&m.in))
+	if err != nil {
+		b.Log.LogAttrs(ctx, slog.LevelError, "reply not begun", slog.String("command", m.command.Name), slog.Any("err", err))
+	}
+	return err
 }
 
 // settle notes what became of a message, sent or not.
@@ -107,10 +125,16 @@ func (b *Bot) note(ctx context.Context, m *message, s ledger.State) {
 
 // tidy keeps the ledger short until ctx ends.
 func (b *Bot) tidy(ctx context.Context) error {
+	failing := false
 	for sleep(ctx, tidyPeriod) {
-		if err := b.Ledger.Tidy(time.Now()); err != nil {
-			b.Log.LogAttrs(ctx, slog.LevelError, "the ledger was not shortened", slog.Any("err", err))
+		err := b.Ledger.Tidy(time.Now())
+		switch {
+		case err != nil && !failing:
+			b.Log.LogAttrs(ctx, slog.LevelError, "the ledger cannot be shortened", slog.Any("err", err))
+		case err == nil && failing:
+			b.Log.LogAttrs(ctx, slog.LevelInfo, "the ledger can be shortened again")
 		}
+		failing = err != nil
 	}
 	return nil
 }

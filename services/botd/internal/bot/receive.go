@@ -80,6 +80,9 @@ func (r *reader) Open() {
 
 func (r *reader) Frame(ctx context.Context, raw []byte) {
 	readAt := time.Now()
+	if r.Ledger.Durable() {
+		ctx = r.ctx // what still comes during a stop waits there, not here for room
+	}
 	r.link.hold()
 	r.onFrame(ctx, raw, readAt)
 	r.link.letGo(time.Now())

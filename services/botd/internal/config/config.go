@@ -47,7 +47,8 @@ type Config struct {
 
 	CatURL        url.URL         `env:"CAT_URL" envDefault:"https://api.thecatapi.com" doc:"Base URL of TheCatAPI, for !kot."`
 	CatKey        settings.Secret `env:"CAT_KEY_FILE" doc:"File with the key of TheCatAPI. Without one it answers too, less often."`
-	UserAgent     string          `env:"USER_AGENT" envDefault:"botd" doc:"How the bot names itself to the public APIs. They ask for a way to reach you in it, as: botd (https://example.org; me@example.org)."`
+	CommonsURL    url.URL         `env:"COMMONS_URL" envDefault:"https://commons.wikimedia.org" doc:"Base URL of Wikimedia Commons, for !obraz."`
+	UserAgent     string          `env:"USER_AGENT" envDefault:"botd" doc:"How the bot names itself to the public APIs. They ask for a way to reach you in it, Wikimedia insists, as: botd (https://example.org; me@example.org)."`
 	UpstreamAllow []string        `env:"UPSTREAM_ALLOW" doc:"Exceptions, as host:port,host:port, from the rule that commands fetch from public addresses only. For simulators and tests."`
 
 	AdminAddr     string     `env:"ADMIN_ADDR" envDefault:"127.0.0.1:9101" doc:"Where /livez, /readyz, /metrics and /_selftest are served."`
@@ -78,6 +79,7 @@ func (c *Config) Validate() error {
 	fault(c.WebhookAddr == "" && c.WebhookToken != "", "BOTD_WEBHOOK_TOKEN_FILE: needs BOTD_WEBHOOK_ADDR")
 	fault(c.SpoolDir != "" && c.DaemonAddress() == "", "BOTD_SPOOL_DIR: only signal-cli's daemon reads pictures from there; BOTD_SIGNAL_URL is not its address")
 	fault(!webAddress(c.CatURL), "BOTD_CAT_URL: %q is no http:// or https:// address", c.CatURL.Redacted())
+	fault(!webAddress(c.CommonsURL), "BOTD_COMMONS_URL: %q is no http:// or https:// address", c.CommonsURL.Redacted())
 	fault(c.Number != "" && !numberForm.MatchString(c.Number), "BOTD_NUMBER: %q is no number in the international form, as +15550100000", c.Number)
 	fault(c.Limit < 1, "BOTD_LIMIT: %d is too few, 1 is the least", c.Limit)
 	fault(c.BacklogBytes < minBacklog, "BOTD_BACKLOG_BYTES: %s is too little, 64KiB is the least", c.BacklogBytes)

@@ -17,6 +17,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -64,6 +65,8 @@ const (
 	Dropped  State = "dropped" // not answered, for a counted reason
 )
 
+var states = []State{Waiting, InFlight, Sent, Failed, Unknown, Dropped}
+
 func (s State) settled() bool { return s != Waiting && s != InFlight }
 
 // Options say where the ledger is kept.
@@ -88,7 +91,6 @@ type Ledger struct {
 	mu      sync.Mutex
 	entries map[Key]*entry // guarded by mu, as all below
 	order   []*entry       // in which they came; some are forgotten
-	oldest  int            // in order: those before are forgotten
 	err     error          // why nothing could be written last
 }
 
@@ -106,7 +108,7 @@ func Open(fs disk.FS, o Options) (*Ledger, error) {
 		return l, nil
 	}
 	log, err := journal.Open(fs, o.Dir, journal.Options{
-		SegmentBytes:  8 << 20, // more than the longest frame
+		SegmentBytes:  8 << 20, // bounds a message
 		MaxBytes:      64 << 20,
 		SnapshotBytes: 64 << 20,
 		Always:        o.Always,
@@ -123,7 +125,8 @@ func Open(fs disk.FS, o Options) (*Ledger, error) {
 }
 
 // Accept takes a message; fresh is false for one that was taken before. After
-// an error it is not taken and must not be answered.
+// an error it is not taken and must not be answered: journal.ErrTooLarge is
+// about this one, any other error about all.
 func (l *Ledger) Accept(m *envelope.Message, now time.Time) (fresh bool, err error) {
 	key, at := KeyOf(m), now.UnixMilli()
 	l.mu.Lock()
@@ -138,6 +141,9 @@ func (l *Ledger) Accept(m *envelope.Message, now time.Time) (fresh bool, err err
 	if err := l.write(record{Key: key, State: Waiting, At: at, Message: m}); err != nil {
 		l.mu.Lock()
 		l.forget(e)
+		if last := len(l.order) - 1; l.order[last] == e {
+			l.order = l.order[:last] // or it would take the place of one that was taken
+		}
 		l.mu.Unlock()
 		return false, err
 	}
@@ -184,10 +190,16 @@ type Taken struct {
 // Recovered tells what Open found.
 func (l *Ledger) Recovered() Recovered { return l.recovered }
 
-// Err is why the ledger can take nothing any more, nil while it can.
+// Durable reports whether the ledger outlives the process.
+func (l *Ledger) Durable() bool { return l.log != nil }
+
+// Err is why the ledger can take nothing, nil while it can.
 func (l *Ledger) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.err == nil && l.log != nil {
+		return l.log.Stats().Broken // a sync may have failed since the last write
+	}
 	return l.err
 }
 
@@ -200,23 +212,25 @@ func (l *Ledger) Close() error {
 }
 
 // add remembers an entry, and forgets old ones for it when there are too many.
-// One that is not settled is never forgotten, nor those behind it. Called with
-// l.mu held, like the three below.
+// Called with l.mu held, like the three below.
 func (l *Ledger) add(e *entry) {
 	l.entries[e.key] = e
 	l.order = append(l.order, e)
-	for len(l.entries) > maxEntries && l.oldest < len(l.order) {
-		if old := l.order[l.oldest]; l.knows(old) {
-			if !old.state.settled() {
-				break
-			}
-			l.forget(old)
-		}
-		l.oldest++
+	for len(l.order) > maxEntries && l.forgetOldest() {
 	}
-	if l.oldest > maxEntries {
-		l.compact()
+}
+
+// forgetOldest reports false for one that is not settled: it is never
+// forgotten, nor those behind it.
+func (l *Ledger) forgetOldest() bool {
+	e := l.order[0]
+	if l.knows(e) && !e.state.settled() {
+		return false
 	}
+	l.forget(e)
+	l.order[0] = nil
+	l.order = l.order[1:]
+	return true
 }
 
 // knows reports whether e is remembered: another message of its key may be by now.
@@ -226,17 +240,6 @@ func (l *Ledger) forget(e *entry) {
 	if l.knows(e) {
 		delete(l.entries, e.key)
 	}
-}
-
-// compact drops from the order what is forgotten.
-func (l *Ledger) compact() {
-	left := make([]*entry, 0, len(l.entries))
-	for _, e := range l.order[l.oldest:] {
-		if l.knows(e) {
-			left = append(left, e)
-		}
-	}
-	l.order, l.oldest = left, 0
 }
 
 // write appends a record to the journal, if there is one.
@@ -250,6 +253,9 @@ func (l *Ledger) write(r record) error {
 	}
 	if _, err = l.log.Append(raw); err != nil {
 		err = fmt.Errorf("write to the ledger: %w", err)
+	}
+	if errors.Is(err, journal.ErrTooLarge) {
+		return err // others are not
 	}
 	l.mu.Lock()
 	l.err = err

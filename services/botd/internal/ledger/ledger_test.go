@@ -1,11 +1,14 @@
 package ledger_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
+	"quartet/kit/journal"
 	"quartet/kit/journal/disk"
 	"quartet/kit/journal/powerloss"
 	"quartet/services/botd/internal/envelope"
@@ -168,12 +171,112 @@ func TestFullDiskTakesNothing(t *testing.T) {
 	if err == nil || l.Err() == nil {
 		t.Fatal("a full disk was not noticed")
 	}
+	if err := l.Tidy(start); err == nil {
+		t.Error("a full disk was shortened")
+	}
 	fs.SetCapacity(1 << 30)
+	must(t, l.Tidy(start)) // nobody may write for hours
+	if l.Err() != nil {
+		t.Errorf("room again, and still %v", l.Err())
+	}
 	if !accept(t, l, n-1) {
 		t.Error("what could not be taken counts as taken")
 	}
-	if l.Err() != nil {
-		t.Errorf("room again, and still %v", l.Err())
+}
+
+// A bot that was killed when its journal was full starts again.
+func TestFullJournalIsNoEnd(t *testing.T) {
+	fs := powerloss.New()
+	l := open(t, fs, onDisk)
+	accept(t, l, 0)
+	must(t, l.Begin(ledger.KeyOf(message(0))))
+	var err error
+	for n := 1; err == nil; n++ {
+		m := message(n)
+		m.Text = strings.Repeat("!", 1<<20)
+		if _, err = l.Accept(m, start); err == nil {
+			err = l.Settle(ledger.KeyOf(m), ledger.Sent)
+		}
+	}
+	for err = nil; err == nil; { // up to the last byte
+		err = l.Settle(ledger.KeyOf(message(1)), ledger.Sent)
+	}
+	if !errors.Is(err, journal.ErrFull) {
+		t.Fatal(err)
+	}
+	l = open(t, fs.Clone(), onDisk)
+	if r := l.Recovered(); r.Unknown != 1 || r.Waiting != 0 {
+		t.Errorf("recovered %+v", r)
+	}
+	if !accept(t, l, 1000) {
+		t.Error("there is no room")
+	}
+}
+
+// What cannot be written takes the place of nothing that was.
+func TestWhatIsNotTakenForgetsNothing(t *testing.T) {
+	fs := powerloss.New()
+	l := open(t, fs, onDisk)
+	accept(t, l, 0)
+	must(t, l.Settle(ledger.KeyOf(message(0)), ledger.Sent))
+	fs.SetCapacity(1)
+	for n := range 1<<16 + 10 {
+		if _, err := l.Accept(message(n+1), start); err == nil {
+			t.Fatal("written to a full disk")
+		}
+	}
+	if accept(t, l, 0) {
+		t.Error("forgotten")
+	}
+}
+
+// A sync that failed is known before the next message.
+func TestFailedSyncIsNoticed(t *testing.T) {
+	fs := powerloss.New()
+	l := open(t, fs, onDisk)
+	fs.SetFail(func(op powerloss.Op) error {
+		if op.Kind == "sync" {
+			return errors.New("broken disk")
+		}
+		return nil
+	})
+	accept(t, l, 1)
+	for deadline := time.Now().Add(20 * time.Second); l.Err() == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a failed sync was not noticed")
+		}
+	}
+}
+
+// One that was forgotten and comes again is as new, after a restart too.
+func TestTakenAgainAfterItsTime(t *testing.T) {
+	fs := powerloss.New()
+	l := open(t, fs, onDisk)
+	accept(t, l, 1)
+	must(t, l.Settle(ledger.KeyOf(message(1)), ledger.Sent))
+	later := start.Add(ledger.Retention + time.Second)
+	must(t, l.Tidy(later))
+	if fresh, err := l.Accept(message(1), later); !fresh || err != nil {
+		t.Fatalf("%t, %v", fresh, err)
+	}
+	l = open(t, fs.Clone(), onDisk)
+	if w := l.Waiting(); len(w) != 1 || !w[0].At.Equal(later) {
+		t.Errorf("waiting are %+v", w)
+	}
+}
+
+// The journal of another program is left alone.
+func TestAnotherProgramsFolder(t *testing.T) {
+	for _, record := range []string{"\x01\x02", `{"intent":1}`} {
+		fs := powerloss.New()
+		log, err := journal.Open(fs, "state", journal.Options{})
+		must(t, err)
+		_, err = log.Append([]byte(record))
+		must(t, err)
+		must(t, log.Close())
+		if _, err := ledger.Open(fs, onDisk); err == nil || !strings.Contains(err.Error(), "another program") {
+			t.Errorf("%q: opened, %v", record, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"quartet/kit/journal"
@@ -29,33 +30,39 @@ func (l *Ledger) replay() error {
 		return err
 	}
 	l.recovered.TornBytes = l.log.Recovered().Bytes
-	for k, e := range l.entries {
+	for _, e := range l.entries {
 		switch e.state {
 		case Waiting:
 			l.recovered.Waiting++
 		case InFlight:
 			l.recovered.Unknown++
-			if err := l.step(k, Unknown); err != nil {
-				return err
-			}
+			e.state = Unknown
 		}
 	}
-	return nil
+	if l.recovered.Unknown == 0 {
+		return nil
+	}
+	return l.checkpoint() // all at once, and there is room for it in a full journal too
 }
+
+var errForeign = errors.New("a record is none of ours, the folder may be another program's")
 
 // apply takes one record in. Open's goroutine alone has the ledger.
 func (l *Ledger) apply(raw []byte) error {
 	var r record
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return fmt.Errorf("a record is none of ours, the folder may be another program's: %w", err)
+		return fmt.Errorf("%w: %w", errForeign, err)
+	}
+	if !slices.Contains(states, r.State) {
+		return errForeign
 	}
 	e := l.entries[r.Key]
-	if e == nil {
-		if r.At == 0 {
-			return nil // a step of a message that is forgotten
-		}
+	switch {
+	case r.At != 0: // taken, perhaps again after it was forgotten
 		e = &entry{key: r.Key, at: r.At, state: r.State}
 		l.add(e)
+	case e == nil:
+		return nil // a step of a message that is forgotten
 	}
 	e.state, e.in = r.State, r.Message
 	if e.state == Waiting && e.in == nil {
@@ -64,21 +71,24 @@ func (l *Ledger) apply(raw []byte) error {
 	return nil
 }
 
-// Tidy forgets what is over, and replaces a long journal by what is left.
+// Tidy forgets what is over, and replaces a long journal by what is left. When
+// nothing could be written last it does so too: where that works, others do.
 func (l *Ledger) Tidy(now time.Time) error {
 	over := now.Add(-Retention).UnixMilli()
 	l.mu.Lock()
-	for _, e := range l.entries {
-		if e.state.settled() && e.at < over {
-			l.forget(e)
-		}
+	for len(l.order) > 0 && l.order[0].at < over && l.forgetOldest() {
 	}
-	l.compact()
 	l.mu.Unlock()
-	if l.log == nil || l.log.Stats().Bytes < tidyBytes {
+	if l.log == nil || l.log.Stats().Bytes < tidyBytes && l.Err() == nil {
 		return nil
 	}
-	return l.checkpoint()
+	if err := l.checkpoint(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.err = nil
+	l.mu.Unlock()
+	return nil
 }
 
 // checkpoint puts what is remembered in place of the journal so far.
@@ -86,7 +96,11 @@ func (l *Ledger) checkpoint() error {
 	// Memory is ahead of the journal, so it has everything before this.
 	at := l.log.End()
 	err := l.log.Checkpoint(at, func(add func([]byte) error) error {
-		for _, r := range l.all() {
+		for _, e := range l.ordered() {
+			r, known := l.stateOf(e)
+			if !known {
+				continue
+			}
 			raw, err := json.Marshal(r)
 			if err != nil {
 				return err
@@ -106,15 +120,17 @@ func (l *Ledger) checkpoint() error {
 	return nil
 }
 
-// all is what is remembered, in order.
-func (l *Ledger) all() []record {
+// ordered is all that is remembered, and perhaps more, in the order in which it
+// came. With stateOf it keeps nobody waiting for long: the reader may be one of them.
+func (l *Ledger) ordered() []*entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := make([]record, 0, len(l.entries))
-	for _, e := range l.order {
-		if l.knows(e) {
-			all = append(all, record{Key: e.key, State: e.state, At: e.at, Message: e.in})
-		}
-	}
-	return all
+	return slices.Clone(l.order)
+}
+
+// stateOf is what is known of an entry; known is false when it is forgotten.
+func (l *Ledger) stateOf(e *entry) (_ record, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return record{Key: e.key, State: e.state, At: e.at, Message: e.in}, l.knows(e)
 }

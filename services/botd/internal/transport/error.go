@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -43,8 +44,8 @@ type Error struct {
 	Reached    int           // recipients that got it all the same
 }
 
-// Error is fit for a log: long runs of digits, which may be phone numbers, are
-// taken out of the server's words, and the words are cut short.
+// Error is fit for a log: what may be a phone number, a person's uuid or a
+// group's id is taken out of the server's words, and the words are cut short.
 func (e *Error) Error() string {
 	return fmt.Sprintf("refused (%s, code %d): %s", e.Class, e.Code, masked(e.Text))
 }
@@ -58,29 +59,19 @@ func (e *Error) Is(target error) bool {
 	return target == ErrOutcomeUnknown && (e.Reached > 0 || e.Action().MayHaveArrived)
 }
 
-// maxWords is how much of a server's words goes into a log, in bytes.
-const maxWords = 200
+// maxWords is how much of a server's words goes into a log, in bytes, and
+// readWords how much is looked at for that.
+const (
+	maxWords  = 200
+	readWords = 4096
+)
 
-// masked replaces runs of seven digits and more, and cuts what is long.
+// names are what Signal calls people and groups by: uuids, the base64 of 32
+// bytes, and numbers, of which a part is one too.
+var names = regexp.MustCompile(`(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|[0-9A-Za-z+/_-]{40,}=*|[0-9]{7,}`)
+
+// masked takes names out, and then cuts what is long.
 func masked(text string) string {
-	const shortest = 7
-	text = strings.ToValidUTF8(text[:min(len(text), maxWords)], "")
-	var b strings.Builder
-	run := 0
-	for i := 0; i <= len(text); i++ {
-		if i < len(text) && '0' <= text[i] && text[i] <= '9' {
-			run++
-			continue
-		}
-		if run >= shortest {
-			b.WriteString("…")
-		} else {
-			b.WriteString(text[i-run : i])
-		}
-		run = 0
-		if i < len(text) {
-			b.WriteByte(text[i])
-		}
-	}
-	return b.String()
+	text = names.ReplaceAllString(text[:min(len(text), readWords)], "…")
+	return strings.ToValidUTF8(text[:min(len(text), maxWords)], "")
 }

@@ -15,8 +15,8 @@ type Receiver interface {
 	//
 	// It must return at once, whatever becomes of the frame, unless the
 	// source's Traits say PressesBack: then it may wait until there is room, or
-	// until ctx ends, and then the frame is lost. ctx is the link's: when
-	// Receive's own ends, what is under way still comes for a moment.
+	// until ctx ends. ctx is the link's: when Receive's own ends, what is under
+	// way still comes for a moment, and comes no second time.
 	Frame(ctx context.Context, raw []byte)
 
 	// Rejected is called instead of Frame for what came and is not handed on.
