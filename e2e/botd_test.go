@@ -284,7 +284,7 @@ func latency(t *testing.T, b *stack.Botd, flag string) report {
 // The whole way of a measurement: injected latencies come out in the phases
 // they belong to, and the cooldown neither stops nor outlives it.
 func TestLatencyTellsWhoseTimeItWas(t *testing.T) {
-	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_COOLDOWN=1h"}})
+	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_COOLDOWN=1h", "BOTD_STATE_DIR=" + t.TempDir()}})
 	b.Signal.Put(t, "latency", map[string]any{"send_text": "60ms", "send_attachment": "90ms"})
 	b.Web.Put(t, "latency", map[string]any{"search": "40ms", "picture": "50ms"})
 	for _, tt := range []struct {
@@ -298,6 +298,9 @@ func TestLatencyTellsWhoseTimeItWas(t *testing.T) {
 		}
 		if got := r.p50("send_ms"); got < tt.send {
 			t.Errorf("%s: send_ms %v, injected %v", tt.flag, got, tt.send)
+		}
+		if r.p50("store_ms") <= 0 {
+			t.Errorf("%s: the ledger took no time", tt.flag)
 		}
 		if own, total := r.p50("own_ms"), r.p50("total_ms"); own <= 0 || own > total-tt.send {
 			t.Errorf("%s: own_ms %v of %v contains what was injected", tt.flag, own, total)

@@ -125,7 +125,7 @@ func (b *Bot) leave(ctx context.Context, m *message) {
 // drop counts a message that will not be served.
 func (b *Bot) drop(ctx context.Context, m *message, reason dropReason) {
 	b.Counters.drop(ctx, reason)
-	if reason != dropShutdown { // what a stop leaves waits for the next start
+	if reason != dropShutdown || m.finished != nil { // what a stop leaves waits for the next start
 		b.note(ctx, m, ledger.Dropped)
 	}
 	m.end(verdict{err: fmt.Errorf("dropped: %s", reason)})

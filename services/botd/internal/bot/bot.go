@@ -27,6 +27,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -74,13 +75,15 @@ type Bot struct {
 	Parts
 	options Options
 
-	link     *link                         // the websocket's state
+	link     *link                         // the transport's state
 	accounts *pool.Cache[string, struct{}] // whether our account is there, by number
 	backlog  *budget.Budget                // bytes of the messages that wait
 	senders  *lockmap.Map[string]          // one message of a sender at a time
 	turns    chan *message                 // messages whose sender's turn it is; they want a slot
 	slots    *budget.Budget                // messages handled at once
 	gate     *command.Gate
+
+	lastSelftest atomic.Int64 // timestamp of the last self-test
 }
 
 // message is one message on its way through the bot. One goroutine at a time

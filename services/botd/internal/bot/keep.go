@@ -70,7 +70,7 @@ func (b *Bot) resume(ctx context.Context) {
 		now := time.Now()
 		m := &message{in: w.Message, kept: true, cost: minCost + weight(&w.Message)}
 		m.rec.Start(now)
-		if now.Sub(w.At) > maxAge {
+		if now.Sub(w.At) > maxAge || w.Message.Sender == selftestSender { // nobody waits for that one any more
 			b.drop(ctx, m, dropStale)
 			continue
 		}

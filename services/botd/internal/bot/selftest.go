@@ -106,13 +106,15 @@ func (b *Bot) readSelftest(w http.ResponseWriter, r *http.Request) (_ selftestAs
 func (b *Bot) selftest(ctx context.Context, ask selftestAsk) (verdict, error) {
 	now := time.Now()
 	b.gate.Lift(selftestSender, now.Add(ask.lease))
-	m := b.triage(selftestFrame(b.Number, b.options.SelftestGroup, ask.text, now), time.Now())
+	m := b.triage(selftestFrame(b.Number, b.options.SelftestGroup, ask.text, b.selftestTime(now)), time.Now())
 	if m == nil {
 		return verdict{}, errors.New("the frame of the self-test was not taken for a command")
 	}
 	end := make(chan verdict, 1)
 	m.finished = func(v verdict) { end <- v }
-	b.enqueue(ctx, m, false)
+	if b.keep(ctx, m) {
+		b.enqueue(ctx, m, false)
+	}
 	select {
 	case v := <-end:
 		if v.times == (timing.Times{}) {
@@ -124,16 +126,28 @@ func (b *Bot) selftest(ctx context.Context, ask selftestAsk) (verdict, error) {
 	}
 }
 
+// selftestTime is the timestamp of one self-test, in milliseconds: no two have
+// the same, or they were one message.
+func (b *Bot) selftestTime(now time.Time) int64 {
+	for {
+		last := b.lastSelftest.Load()
+		at := max(last+1, now.UnixMilli())
+		if b.lastSelftest.CompareAndSwap(last, at) {
+			return at
+		}
+	}
+}
+
 // selftestFrame is a frame as the server would have sent it.
-func selftestFrame(account, group, text string, now time.Time) []byte {
+func selftestFrame(account, group, text string, at int64) []byte {
 	type object map[string]any
 	raw, err := json.Marshal(object{
 		"account": account,
 		"envelope": object{
 			"source": selftestSender, "sourceUuid": selftestSender, "sourceName": "selftest", "sourceDevice": 1,
-			"timestamp": now.UnixMilli(),
+			"timestamp": at,
 			"dataMessage": object{
-				"timestamp": now.UnixMilli(), "message": text,
+				"timestamp": at, "message": text,
 				"groupInfo": object{"groupId": group, "type": "DELIVER"},
 			},
 		},
