@@ -123,7 +123,7 @@ func TestMetricsCarryTheSharedNames(t *testing.T) {
 		`quartet_upstream_call_duration_seconds_count{`, `service_peer_name="thecatapi"`, `service_peer_name="pictures"`, `service_peer_name="signal"`,
 		`quartet_budget_limit`, `quartet_budget_usage`, `quartet_budget_waiting`, `budget_name="botd.slots"`,
 		`quartet_lock_entries`, `quartet_pool_connections`, `quartet_cache_requests_total`,
-		`quartet_botd_frames_total`, `quartet_botd_dropped_total`,
+		`quartet_botd_frames_total`, `quartet_botd_dropped_total`, `quartet_botd_send_refusals_total`, `quartet_botd_send_unknown_total`,
 		`service_name="botd"`,
 	}
 	stack.Eventually(t, "all names are there", func() error {

@@ -92,6 +92,7 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 		c.reasons[r] = metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(r))))
 		c.dropped.Add(context.Background(), 0, c.reasons[r]) // so that an alert sees the first one as an increase
 	}
+	c.unknown.Add(context.Background(), 0)
 	for _, class := range transport.Classes() {
 		c.classes[class] = metric.WithAttributeSet(attribute.NewSet(attribute.String("class", string(class))))
 		c.refusals.Add(context.Background(), 0, c.classes[class])
