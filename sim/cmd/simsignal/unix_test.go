@@ -53,6 +53,7 @@ func TestASocketThatAnEarlierProcessLeftIsReplaced(t *testing.T) {
 	}
 	// This one is in use: it stays as it is.
 	refused(t, "unix://"+path, "somebody listens")
+	s.until("who only asked has gone", func(v stats) bool { return v.RPC == 1 })
 	if a := s.dialRPC().call("version", "{}"); a.Error != nil {
 		t.Errorf("answer is %+v", a.Error)
 	}
