@@ -21,7 +21,8 @@
 //
 // Space comes back by Drop, which forgets whole segments at the beginning, and
 // so that it can, Checkpoint puts records of the owner in place of the log up to
-// a position: Snapshot and Scan read the state back.
+// a position: Snapshot and Scan read the state back. Rotate begins a new segment,
+// for who has to know that what he forgets is on no disk.
 //
 // Concurrent calls of Append share a write: one of those that wait writes for
 // all. A lone one is one write(2) and allocates nothing. Syncs run on one

@@ -268,6 +268,70 @@ func TestDropKeepsWhatComesAfter(t *testing.T) {
 	wantRecords(t, from(t, l, at[25]), want[25:]...)
 }
 
+// What was written before Rotate can go, however little it is and whatever is
+// written meanwhile.
+func TestWhatIsBeforeARotationIsOnNoDisk(t *testing.T) {
+	for seed := range uint64(200) {
+		fs, rng := powerloss.New(), newRand(seed)
+		l := mustOpen(t, fs, journal.Options{SyncEvery: never})
+		mustCheckpoint(t, l, "an old secret")
+		mustAppend(t, l, "a secret")
+		at, err := l.Rotate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, l, "meanwhile")
+		if err := checkpoint(l, at, "a digest"); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Drop(at); err != nil {
+			t.Fatal(err)
+		}
+		after := fs.Crash(rng)
+		wantNowhere(t, after, "secret")
+		l = mustOpen(t, after, small)
+		snapshot, rest := state(t, l)
+		wantRecords(t, snapshot, "a digest")
+		if len(rest) > 0 {
+			wantRecords(t, rest, "meanwhile")
+		}
+	}
+}
+
+// wantNowhere fails if a file on a disk has that text.
+func wantNowhere(t *testing.T, fs disk.FS, text string) {
+	t.Helper()
+	names, err := fs.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if name = filepath.Join(dir, name); bytes.Contains(content(t, fs, name), []byte(text)) {
+			t.Errorf("%s has %q", name, text)
+		}
+	}
+}
+
+func TestRotationWithoutARecordChangesNothing(t *testing.T) {
+	fs := powerloss.New()
+	l := mustOpen(t, fs, small)
+	for range 3 {
+		mustAppend(t, l, "x")
+		for range 3 {
+			at, err := l.Rotate()
+			if err != nil || at != l.End() {
+				t.Fatalf("%d, %v, the end is %d", at, err, l.End())
+			}
+		}
+		mustClose(t, l)
+		l = mustOpen(t, fs, small)
+	}
+	if s := l.Stats(); s.Segments != 4 {
+		t.Errorf("%d segments", s.Segments)
+	}
+	wantRecords(t, all(t, l), "x", "x", "x")
+}
+
 func TestPositionsAreNotUsedAgain(t *testing.T) {
 	fs := powerloss.New()
 	var last journal.Pos
@@ -323,10 +387,12 @@ func TestClosedLogRefusesEverything(t *testing.T) {
 	_, appendErr := l.Append([]byte("two"))
 	_, readErr := l.Read(p, nil)
 	_, snapshotErr := l.Snapshot(nil)
+	_, rotateErr := l.Rotate()
 	for name, err := range map[string]error{
 		"Append":     appendErr,
 		"Read":       readErr,
 		"Snapshot":   snapshotErr,
+		"Rotate":     rotateErr,
 		"Scan":       l.Scan(0, nil),
 		"Sync":       l.Sync(t.Context()),
 		"Drop":       l.Drop(p),

@@ -104,6 +104,9 @@ func (m *model) step(o journal.Options) bool {
 	case 3:
 		return m.checkpoint()
 	case 4:
+		_, err := m.log.Rotate()
+		return err == nil || m.survived(err)
+	case 5:
 		if m.rng.IntN(4) == 0 {
 			m.faults()
 		}

@@ -123,6 +123,18 @@ func (l *Log) discard(f disk.File, name string, err error) error {
 	return l.broken
 }
 
+// Rotate begins a new segment, so that Drop can take all that was written
+// before, and returns the position at which it begins: as End does, but nothing
+// that was written before shares a segment with what comes after. A segment
+// without a record stays the last one.
+func (l *Log) Rotate() (Pos, error) {
+	at, err := l.rotateIf(func() bool { return l.last > l.tail.base+headBytes })
+	if err != nil {
+		return 0, fmt.Errorf("rotate journal %s: %w", l.dir, err)
+	}
+	return at, nil
+}
+
 // Drop forgets the segments that hold nothing from the position on. What is
 // before it but in one segment with later records stays, readable, until those
 // may go too. It syncs the log when it has to, so that no crash can bring back a
@@ -202,17 +214,26 @@ func (l *Log) oldest(before Pos) (*segment, Pos, error) {
 }
 
 func (l *Log) rotateSpent(before Pos) error {
+	_, err := l.rotateIf(func() bool { return l.spent(before) })
+	return err
+}
+
+// rotateIf begins a new segment if the log, with l.mu held and nobody writing,
+// is in the state that due asks for. It returns the end of the log.
+func (l *Log) rotateIf(due func() bool) (Pos, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.callers++ // or Close would not wait
+	defer l.leave()
 	for l.writing {
 		l.wrote.Wait()
 	}
-	if l.refused() != nil || !l.spent(before) {
-		return nil
+	if err := l.refused(); err != nil || !due() {
+		return l.end, err
 	}
 	synced := l.beginWriting()
 	err := l.rotate(synced)
 	l.mu.Lock()
 	l.endWriting()
-	return err
+	return l.end, err
 }

@@ -45,6 +45,11 @@ func TestManyCallersAtOnce(t *testing.T) {
 		again(func() error { return l.Sync(t.Context()) })
 		again(func() error { return l.Drop(l.End() - 16<<10) })
 		again(func() error { return checkpoint(l, l.End(), "a", "b") })
+		again(func() error {
+			at, err := l.Rotate()
+			time.Sleep(time.Millisecond) // or there would be nothing but heads
+			return errors.Join(err, l.Drop(at-16<<10))
+		})
 		again(func() error { _ = l.Stats(); return nil })
 		again(func() error {
 			at, err := l.Snapshot(func([]byte) error { return nil })

@@ -194,10 +194,12 @@ func TestFailedSyncEndsAllWriting(t *testing.T) {
 		}
 		fs.SetFail(nil) // the disk claims to be well again
 		_, appendErr := l.Append([]byte("more"))
+		_, rotateErr := l.Rotate()
 		for name, err := range map[string]error{
 			"Append":     appendErr,
 			"Sync":       l.Sync(t.Context()),
 			"Drop":       l.Drop(p),
+			"Rotate":     rotateErr,
 			"Checkpoint": checkpoint(l, l.End()),
 			"Stats":      l.Stats().Broken,
 		} {
