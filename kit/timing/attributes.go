@@ -29,6 +29,10 @@ const (
 	nameLockRejections   = "quartet.lock.rejections"
 	namePoolHandshake    = "quartet.pool.handshake.duration"
 	namePoolConnections  = "quartet.pool.connections"
+	nameJournalUsage     = "quartet.journal.usage"
+	nameJournalLimit     = "quartet.journal.limit"
+	nameJournalWrite     = "quartet.journal.write.duration"
+	nameJournalSync      = "quartet.journal.sync.duration"
 	nameCacheRequests    = "quartet.cache.requests"
 	nameTelemetryErrors  = "quartet.telemetry.errors"
 )
@@ -43,6 +47,7 @@ const (
 	keyReused    = attribute.Key("connection.reused")
 	keyBudget    = attribute.Key("budget.name")
 	keyLock      = attribute.Key("lock.name")
+	keyJournal   = attribute.Key("journal.name")
 	keyCache     = attribute.Key("cache.name")
 	keyReason    = attribute.Key("reason")
 	keyStage     = attribute.Key("stage")

@@ -21,6 +21,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"quartet/kit/budget"
+	"quartet/kit/journal"
+	"quartet/kit/journal/powerloss"
 	"quartet/kit/lockmap"
 	"quartet/kit/pool"
 	"quartet/kit/timing"
@@ -50,6 +52,7 @@ func useEverything(t *testing.T, in *timing.Instruments) {
 	useBudget(t, in)
 	useLock(t, in)
 	usePool(t, in)
+	useJournal(t, in)
 	in.ObserveTelemetryErrors(func() int64 { return 1 })
 }
 
@@ -131,6 +134,22 @@ func usePool(t *testing.T, in *timing.Instruments) {
 	done(pool.Call{DNS: 1, Status: http.StatusCreated, Reused: true, Err: context.Canceled})
 	if status, err := cache.Get(t.Context(), server.URL); err != nil || status != http.StatusNotFound {
 		t.Fatal(status, err)
+	}
+}
+
+func useJournal(t *testing.T, in *timing.Instruments) {
+	log, err := journal.Open(powerloss.New(), "state", journal.Options{
+		OnWrite: in.JournalWrite("state"), OnSync: in.JournalSync("state"), Always: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.ObserveJournal("state", log)
+	if _, err := log.Append([]byte("record")); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

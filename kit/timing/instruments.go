@@ -38,6 +38,7 @@ type Instruments struct {
 	budgets         observed[budget.Stats]
 	locks           observed[lockmap.Stats]
 	pools           observed[pool.Stats]
+	journals        observed[journalStats]
 	caches          observed[pool.CacheStats]
 	telemetryErrors observed[int64]
 }
@@ -49,7 +50,7 @@ type requestInstruments struct {
 
 // waitInstruments are recorded by the hooks of the kit's other parts.
 type waitInstruments struct {
-	budget, lock, hold, handshake metric.Float64Histogram
+	budget, lock, hold, handshake, write, sync metric.Float64Histogram
 }
 
 // New makes the instruments. A nil provider stands for one that does nothing;
@@ -71,6 +72,7 @@ func New(mp metric.MeterProvider, tp trace.TracerProvider) (*Instruments, error)
 	in.buildBudgets(b)
 	in.buildLocks(b)
 	in.buildPools(b)
+	in.buildJournals(b)
 	in.buildTelemetry(b)
 	if err := errors.Join(b.errs...); err != nil {
 		return nil, fmt.Errorf("make instruments: %w", err)

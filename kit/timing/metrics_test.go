@@ -269,6 +269,18 @@ func TestHandshakesAreRecordedByStage(t *testing.T) {
 	}
 }
 
+func TestAJournalsWritesAndSyncsAreRecorded(t *testing.T) {
+	in, reader := metered(t, nil)
+	write, sync := in.JournalWrite("state"), in.JournalSync("state")
+	write(time.Millisecond, 100, nil)
+	write(2*time.Millisecond, 0, errors.New("full"))
+	sync(8*time.Millisecond, 100, nil)
+	in.JournalWrite("spill")(time.Second, 1, nil)
+	sum(t, reader, "quartet.journal.write.duration", "journal.name=state", 2, 3)
+	sum(t, reader, "quartet.journal.write.duration", "journal.name=spill", 1, 1000)
+	sum(t, reader, "quartet.journal.sync.duration", "journal.name=state", 1, 8)
+}
+
 func TestTheNumberOfNamesIsBounded(t *testing.T) {
 	in := instruments(t)
 	first := in.Operation("first")
