@@ -78,6 +78,7 @@ func programs(o options, environ []string) []program {
 					"BOTD_UPSTREAM_ALLOW=" + web,
 					"BOTD_ADMIN_ADDR=" + botd,
 					"BOTD_SELFTEST_GROUP=" + selftestGroup,
+					"BOTD_GROUPS=*",
 					"BOTD_DRAIN_TIMEOUT=" + drainWithin.String(),
 					"BOTD_STATE_DIR=" + filepath.Join(o.data, "botd"),
 				},

@@ -24,13 +24,17 @@ type rule struct {
 // input gives the same output, so they are tested and fuzzed as tables.
 var pure = []string{
 	"quartet/services/botd/internal/asked",
+	"quartet/services/botd/internal/calendar",
+	"quartet/services/botd/internal/commandfile",
 	"quartet/services/botd/internal/envelope",
 	"quartet/services/botd/internal/pages",
 	"quartet/services/botd/internal/said",
 }
 
-// pureText are libraries that a pure package may use: tables of Unicode.
-var pureText = []string{"golang.org/x/text/unicode/norm", "github.com/rivo/uniseg"}
+// pureText are libraries that a pure package may use: tables of Unicode, and
+// readers of notations.
+var pureText = []string{"golang.org/x/text/unicode/norm", "github.com/rivo/uniseg",
+	"github.com/pelletier/go-toml/v2/...", "github.com/robfig/cron/v3"}
 
 // mechanisms are the parts of the kit that do something, and measure nothing.
 var mechanisms = []string{"quartet/kit/budget/...", "quartet/kit/journal/...", "quartet/kit/lockmap/...", "quartet/kit/pool/..."}

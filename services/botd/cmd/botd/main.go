@@ -21,6 +21,11 @@ const usage = `botd answers commands in Signal groups.
 
 Usage:
   botd                     run the bot; it is configured by environment variables
+  botd check [--connect]   explain the configuration; and ask Signal's server
+  botd replay FILE         run recorded frames, one a line, and print the answers;
+                           nothing is sent or asked of others. - reads stdin
+  botd link [NAME]         make the bot a device of an account: shows a QR code
+  botd profile NAME        set the name that people see
   botd env [--markdown]    print every variable, its default and its meaning
   botd latency TARGET      measure a running bot's own share of its replies
   botd version             print the version
@@ -56,6 +61,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return serve(ctx, environ, stderr)
 	}
 	switch name, rest := args[0], args[1:]; name {
+	case "check":
+		return check(ctx, rest, environ, stdout)
+	case "replay":
+		return replay(ctx, rest, environ, os.Stdin, stdout, stderr)
+	case "link":
+		return linkDevice(ctx, rest, environ, stdout)
+	case "profile":
+		return setProfile(ctx, rest, environ, stdout)
 	case "env":
 		return printEnv(rest, stdout)
 	case "latency":

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"quartet/kit/journal/disk"
-	"quartet/services/botd/internal/ledger"
+	"quartet/services/botd/internal/store"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/config.md")
@@ -113,8 +113,8 @@ func TestStartThatFails(t *testing.T) {
 			t.Errorf("with %v: %v", tt.set, err)
 		}
 	}
-	first, err := ledger.Open(disk.OS{}, ledger.Options{Dir: state})
-	if err != nil {
+	first := store.New(disk.OS{}, store.Options{Dir: state})
+	if err := first.Open(); err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()

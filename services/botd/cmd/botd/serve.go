@@ -6,22 +6,19 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"quartet/kit/journal/disk"
-	"quartet/kit/pool"
 	"quartet/kit/telemetry"
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/bot"
-	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/config"
-	"quartet/services/botd/internal/ledger"
+	"quartet/services/botd/internal/outbox"
 	"quartet/services/botd/internal/said"
+	"quartet/services/botd/internal/schedule"
 	"quartet/services/botd/internal/transport"
 	"quartet/services/botd/internal/upstream"
 )
@@ -37,16 +34,16 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) 
 	}
 	log := telemetry.Logger(stderr, cfg.LogLevel, "botd", version())
 
-	var b *bot.Bot
+	var w *waiter
 	tel, err := telemetry.Start(ctx, telemetry.Options{
 		Service:   "botd",
 		Version:   version(),
 		AdminAddr: cfg.AdminAddr,
 		Pprof:     cfg.Pprof,
 		Log:       log,
-		Ready:     func(ctx context.Context) error { return b.Ready(ctx) },
+		Ready:     func(ctx context.Context) error { return w.bot.Ready(ctx) },
 		Routes: func(mux *http.ServeMux) {
-			mux.HandleFunc("POST /_selftest", func(w http.ResponseWriter, r *http.Request) { b.Selftest(w, r) })
+			mux.HandleFunc("POST /_selftest", func(rw http.ResponseWriter, r *http.Request) { w.bot.Selftest(rw, r) })
 		},
 	})
 	if err != nil {
@@ -63,43 +60,61 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) 
 	if err != nil {
 		return err
 	}
-	kept, err := ledger.Open(disk.OS{}, ledger.Options{Dir: cfg.StateDir, Always: cfg.Sync == "always"})
+	kept, err := openState(cfg, tel.Instruments)
 	if err != nil {
-		return fmt.Errorf("BOTD_STATE_DIR: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, kept.Close()) }()
+	defer func() { err = errors.Join(err, kept.close()) }()
 	link, err := openSignal(cfg, tel.Instruments, counters)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	defer func() { err = errors.Join(err, link.close()) }()
-	if kept.Durable() && cfg.Sync == "always" && !link.Traits().PressesBack {
-		log.LogAttrs(ctx, slog.LevelWarn, "BOTD_SYNC=always lets the reader wait for the disk, and Signal's server loses what it cannot hand on meanwhile: "+
-			"use a signal-cli of tcp:// or unix://, or BOTD_SYNC=group")
-	}
-	if b, err = build(cfg, link, kept, tel.Instruments, counters, log); err != nil {
+	if w, err = build(cfg, link, kept, tel.Instruments, counters, log, false); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	log.LogAttrs(ctx, slog.LevelInfo, "started", slog.String("admin", tel.Addr()), slog.Int("limit", cfg.Limit),
-		slog.Any("upstream_exceptions", cfg.UpstreamAllow))
-
-	// The admin server and what takes posts outlive the bot: its draining can
-	// be watched, and posts in the meantime are counted. Without them it ends.
-	beside, stopBeside := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopBeside()
-	run, stopRun := context.WithCancel(ctx)
-	var g errgroup.Group
-	g.Go(func() error { defer stopRun(); return tel.Serve(beside) })
-	g.Go(func() error { defer stopRun(); return link.run(beside) })
-	err = b.Run(run)
-	stopBeside()
-	err = errors.Join(err, g.Wait())
+	greet(ctx, cfg, w, tel.Addr())
+	err = w.run(ctx, link, tel.Serve)
 	log.LogAttrs(ctx, slog.LevelInfo, "stopped", slog.Any("err", err))
 	return err
 }
 
+// greet says how the bot starts, and what its operator may not have meant.
+func greet(ctx context.Context, cfg config.Config, w *waiter, admin string) {
+	for _, warning := range doubts(cfg) {
+		w.log.LogAttrs(ctx, slog.LevelWarn, warning)
+	}
+	file := w.menu.Load().file
+	w.log.LogAttrs(ctx, slog.LevelInfo, "started", slog.String("admin", admin), slog.String("signal", connection(cfg)), slog.Int("limit", cfg.Limit),
+		slog.Int("own_commands", len(file.Commands)), slog.Int("schedules", len(file.Schedules)), slog.Any("upstream_exceptions", cfg.UpstreamAllow))
+}
+
+// run runs the bot, and beside it what it needs. The admin server and what
+// takes posts outlive it: its draining can be watched, and posts in the meantime
+// are counted. Without them it ends.
+func (w *waiter) run(ctx context.Context, link *signalLink, admin func(context.Context) error) error {
+	beside, stopBeside := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBeside()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var outer, inner errgroup.Group
+	outer.Go(func() error { defer stop(); return admin(beside) })
+	outer.Go(func() error { defer stop(); return link.run(beside) })
+	inner.Go(func() error { return w.watch(ctx) })
+	inner.Go(func() error { return w.upstreams.cats.Run(ctx) })
+	inner.Go(func() error {
+		w.state.schedule.Run(ctx, schedule.Options{Jobs: w.schedules, Fire: w.fire, Log: w.log})
+		return nil
+	})
+	err := w.bot.Run(ctx)
+	stop()
+	err = errors.Join(err, inner.Wait())
+	stopBeside()
+	return errors.Join(err, outer.Wait())
+}
+
 // build puts the bot together: the edges, then the commands, then the core.
-func build(cfg config.Config, signal transport.Transport, kept *ledger.Ledger, in *timing.Instruments, counters *bot.Counters, log *slog.Logger) (*bot.Bot, error) {
+func build(cfg config.Config, signal transport.Transport, kept *state, in *timing.Instruments, counters *bot.Counters, log *slog.Logger, offline bool) (*waiter, error) {
 	reader, err := asked.NewReader(cfg.Prefixes, asked.Self{Number: cfg.Number})
 	if err != nil {
 		return nil, err
@@ -108,44 +123,60 @@ func build(cfg config.Config, signal transport.Transport, kept *ledger.Ledger, i
 	if err != nil {
 		return nil, err
 	}
-	guard := upstream.NewGuard(cfg.UpstreamAllow, net.Dialer{Timeout: 5 * time.Second})
-	api := pool.New("thecatapi", pool.Options{MaxConns: cfg.Limit, Dial: guard.Dial, Start: in.Peer("thecatapi").StartUpstream})
-	wikimedia := pool.New("commons", pool.Options{MaxConns: 1, Dial: guard.Dial, Start: in.Peer("commons").StartUpstream})
-	files := pool.New("pictures", pool.Options{MaxConns: cfg.Limit, MaxRedirects: 3, Dial: guard.Dial, Start: in.Peer("pictures").StartUpstream})
-	for _, c := range []*pool.Client{api, wikimedia, files} {
-		in.ObservePool(c)
+	asks, err := openUpstreams(cfg, in, log)
+	if err != nil {
+		return nil, err
 	}
-
-	pictures := upstream.NewPictures(cfg.UserAgent, files) // one for both: it remembers who asked to be left alone
-	cats := upstream.NewCatAPI(&cfg.CatURL, string(cfg.CatKey), cfg.UserAgent, api, pictures)
-	commons := upstream.NewCommons(&cfg.CommonsURL, cfg.UserAgent, wikimedia, pictures)
-	prefix, tally := cfg.Prefixes[0], command.NewTally()
-	zapomnij := command.Zapomnij(lang, tally)
-	kot, obraz := command.Kot(lang, cats.Random), command.Obraz(lang, commons.Find)
-	ja := command.Ja(lang, prefix+zapomnij.Name)
-	commands := []*command.Command{command.Pomoc(lang, prefix, kot, obraz, ja, zapomnij), kot, obraz, ja, zapomnij}
-	for _, c := range commands {
-		c.Cooldown = time.Duration(cfg.Cooldown)
+	w := &waiter{kitchen: &kitchen{cfg: cfg, lang: lang, state: kept, upstreams: asks, signal: signal, offline: offline}, log: log}
+	first, err := w.cook()
+	if err != nil {
+		return nil, err
 	}
-	return bot.New(bot.Parts{
+	w.menu.Store(first)
+	out := outbox.New(outbox.Parts{
+		Signal:    signal,
+		OnRefused: counters.Refused,
+		OnWait:    in.LockWait("botd.chats"),
+		Shrink:    upstream.NewShrinker().Shrink,
+		Log:       log,
+	}, outbox.Options{
+		Trust:        cfg.TrustNew,
+		Profile:      transport.Profile{Name: cfg.ProfileName},
+		PictureBurst: cfg.PictureBurst,
+		PictureEvery: time.Duration(cfg.PictureEvery),
+	})
+	w.bot = bot.New(bot.Parts{
 		Signal:      signal,
 		Number:      cfg.Number,
 		Reader:      reader,
 		Lang:        lang,
-		Commands:    command.NewRegistry(lang, prefix, commands...),
-		Tally:       tally,
-		Ledger:      kept,
+		Commands:    first.registry,
+		Out:         out,
+		Store:       kept.store,
+		Ledger:      kept.ledger,
+		Spill:       kept.spill,
+		Gate:        kept.gate,
+		People:      kept.people,
+		Rules:       kept.rules,
 		Instruments: in,
 		Counters:    counters,
 		Log:         log,
 	}, bot.Options{
-		Limit:          cfg.Limit,
-		BacklogBytes:   int64(cfg.BacklogBytes),
-		SenderWaiting:  cfg.SenderWaiting,
-		CommandTimeout: time.Duration(cfg.CommandTimeout),
-		SendTimeout:    time.Duration(cfg.SendTimeout),
-		DrainTimeout:   time.Duration(cfg.DrainTimeout),
-		Quote:          cfg.Quote,
-		SelftestGroup:  cfg.SelftestGroup,
-	}), nil
+		Limit:             cfg.Limit,
+		BacklogBytes:      int64(cfg.BacklogBytes),
+		SenderWaiting:     cfg.SenderWaiting,
+		CommandTimeout:    time.Duration(cfg.CommandTimeout),
+		SendTimeout:       time.Duration(cfg.SendTimeout),
+		DrainTimeout:      time.Duration(cfg.DrainTimeout),
+		MaxAge:            time.Duration(cfg.MaxAge),
+		Quote:             cfg.Quote,
+		Ack:               cfg.Ack,
+		DeleteAttachments: cfg.DeleteAttachments,
+		SelftestGroup:     cfg.SelftestGroup,
+		Admins:            cfg.Admins,
+		Groups:            cfg.Groups,
+		EveryGroup:        cfg.EveryGroup(),
+		Direct:            cfg.Direct,
+	})
+	return w, nil
 }

@@ -16,7 +16,7 @@ const (
 	Word   Kind = iota + 1 // one word
 	Number                 // a whole number
 	Rest                   // all text that is left, its lines and spaces as they are
-	Person                 // somebody mentioned, wherever in the text
+	Person                 // somebody mentioned, wherever in the text, or the next word if it is a uuid
 )
 
 // Param is one parameter of a command.
@@ -88,6 +88,7 @@ const (
 	NotNumber                    // a Number got something else
 	OutOfRange                   // a Number got one beyond its bounds
 	TooMany                      // something is left over
+	Unfit                        // something else was expected; commands find that themselves
 )
 
 // Misfit says what does not fit. Its text is for logs and has none of the
@@ -95,7 +96,7 @@ const (
 type Misfit struct {
 	Reason Reason
 	Param  Param  // which parameter; the zero Param for TooMany
-	Got    string // what was given, the user's text; empty for Missing
+	Got    string // what was given, the user's text; may be empty
 }
 
 func (m *Misfit) Error() string {
@@ -106,15 +107,19 @@ func (m *Misfit) Error() string {
 		return fmt.Sprintf("argument %s is not a whole number", m.Param.Name)
 	case OutOfRange:
 		return fmt.Sprintf("argument %s is not between %d and %d", m.Param.Name, m.Param.Min, m.Param.Max)
+	case Unfit:
+		return fmt.Sprintf("argument %s does not fit", m.Param.Name)
 	}
 	return "too many arguments"
 }
 
 // Fit gives what stands behind the name to the parameters: words in their
 // order, mentions to persons in theirs, wherever they stand. The error is a
-// *Misfit. A command without parameters takes anything ("!kot please"), and one
-// without persons any mention; else nothing may be left over, because ignoring
-// one of two people named would look as if both were meant.
+// *Misfit. Where a person is wanted and no mention is left, a uuid may stand:
+// nobody else can be mentioned in a direct chat. A command without parameters
+// takes anything ("!kot please"), and one without persons any mention; else
+// nothing may be left over, because ignoring one of two people named would look
+// as if both were meant.
 func (c Call) Fit(params []Param) (Args, error) {
 	args := make(Args, len(params))
 	text, people := c.Text, c.Mentions
@@ -126,6 +131,8 @@ func (c Call) Fit(params []Param) (Args, error) {
 			persons = true
 			if v.Given = len(people) > 0; v.Given {
 				v.Mention, people = people[0], people[1:]
+			} else if word, after := nextWord(text); isUUID(word) {
+				v.Given, v.Mention.UUID, text = true, strings.ToLower(word), after
 			}
 		case Rest:
 			v.Text, text = trim(text), ""
@@ -171,6 +178,26 @@ func nextWord(text string) (word, rest string) {
 		word, text = trim(text[:end]), text[end:] // empty when it was nothing but marks
 	}
 	return word, text
+}
+
+// isUUID reports whether word is spelled as people are at Signal.
+func isUUID(word string) bool {
+	if len(word) != len("00000000-0000-0000-0000-000000000000") {
+		return false
+	}
+	for i, c := range []byte(strings.ToLower(word)) {
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return false
+			}
+		default:
+			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // number reads a whole number for p, or says what is wrong with it.

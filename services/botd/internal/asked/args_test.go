@@ -44,6 +44,10 @@ func TestFit(t *testing.T) {
 		{name: "a person", people: []asked.Mention{a}, params: []asked.Param{person}, want: asked.Args{"person": {Given: true, Mention: a}}},
 		{name: "persons in their order, words between", text: "x", people: []asked.Mention{a, o}, params: []asked.Param{person, command, another},
 			want: asked.Args{"person": {Given: true, Mention: a}, "command": word("x"), "another": {Given: true, Mention: o}}},
+		{name: "a person by uuid", text: strings.ToUpper(ala), params: []asked.Param{person}, want: asked.Args{"person": {Given: true, Mention: asked.Mention{UUID: ala}}}},
+		{name: "a mention and a uuid", text: ola, people: []asked.Mention{a}, params: []asked.Param{person, another},
+			want: asked.Args{"person": {Given: true, Mention: a}, "another": {Given: true, Mention: asked.Mention{UUID: ola}}}},
+		{name: "a uuid where a word is wanted", text: ola + " x", params: []asked.Param{command, words}, want: asked.Args{"command": word(ola), "words": word("x")}},
 		{name: "mentions do not disturb a command without persons", text: "kot", people: []asked.Mention{a}, params: []asked.Param{command}, want: asked.Args{"command": word("kot")}},
 
 		{name: "a missing word", params: []asked.Param{command}, misfit: asked.Misfit{Reason: asked.Missing, Param: command}},
@@ -51,6 +55,10 @@ func TestFit(t *testing.T) {
 		{name: "a missing number", text: "kot", params: []asked.Param{command, seconds}, misfit: asked.Misfit{Reason: asked.Missing, Param: seconds}},
 		{name: "a missing rest", text: "\u200e", params: []asked.Param{words}, misfit: asked.Misfit{Reason: asked.Missing, Param: words}},
 		{name: "a missing person", text: "Ala", params: []asked.Param{person}, misfit: asked.Misfit{Reason: asked.Missing, Param: person}},
+		{name: "nearly a uuid", text: ala[:35] + "g", params: []asked.Param{person}, misfit: asked.Misfit{Reason: asked.Missing, Param: person}},
+		{name: "a uuid of control characters", text: strings.ReplaceAll(ala, "0", "\x10"), params: []asked.Param{person}, misfit: asked.Misfit{Reason: asked.Missing, Param: person}},
+		{name: "a uuid without hyphens", text: strings.ReplaceAll(ala, "-", "0"), params: []asked.Param{person}, misfit: asked.Misfit{Reason: asked.Missing, Param: person}},
+		{name: "a person and a uuid too much", text: ola, people: []asked.Mention{a}, params: []asked.Param{person}, misfit: asked.Misfit{Reason: asked.TooMany, Got: ola}},
 		{name: "no number", text: "dużo", params: []asked.Param{seconds}, misfit: asked.Misfit{Reason: asked.NotNumber, Param: seconds, Got: "dużo"}},
 		{name: "a number with a unit", text: "5s", params: []asked.Param{seconds}, misfit: asked.Misfit{Reason: asked.NotNumber, Param: seconds, Got: "5s"}},
 		{name: "no whole number", text: "1,5", params: []asked.Param{seconds}, misfit: asked.Misfit{Reason: asked.NotNumber, Param: seconds, Got: "1,5"}},
@@ -116,9 +124,10 @@ func FuzzFit(f *testing.F) {
 	f.Add("kot 5 reszta", int64(0), int64(10))
 	f.Add("\u200e \u00a0", int64(-5), int64(math.MaxInt64))
 	f.Add("kot −9223372036854775808", int64(math.MinInt64), int64(math.MaxInt64))
+	f.Add("kot "+ola+" 5", int64(0), int64(10))
 	f.Fuzz(func(t *testing.T, text string, low, high int64) {
 		n := asked.Param{Name: "n", Kind: asked.Number, Optional: true, Min: min(low, high), Max: max(low, high)}
-		args, err := asked.Call{Text: text}.Fit([]asked.Param{command, n, anything})
+		args, err := asked.Call{Text: text}.Fit([]asked.Param{command, another, n, anything})
 		if err != nil {
 			if _, ok := errors.AsType[*asked.Misfit](err); !ok {
 				t.Errorf("%q: %v is no misfit", text, err)
@@ -130,6 +139,9 @@ func FuzzFit(f *testing.F) {
 		}
 		if v := args["command"]; !v.Given || len(strings.Fields(v.Text)) != 1 {
 			t.Errorf("%q: %q is not a word", text, v.Text)
+		}
+		if v := args["another"]; v.Given && (len(v.Mention.UUID) != len(ola) || !strings.Contains(strings.ToLower(text), v.Mention.UUID)) {
+			t.Errorf("%q: %q is nobody", text, v.Mention.UUID)
 		}
 	})
 }

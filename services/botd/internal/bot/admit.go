@@ -9,6 +9,7 @@ import (
 
 	"quartet/kit/budget"
 	"quartet/services/botd/internal/ledger"
+	"quartet/services/botd/internal/store"
 )
 
 // minCost is what a waiting message weighs beside its texts: its struct with
@@ -29,11 +30,17 @@ func (b *Bot) enqueue(ctx context.Context, m *message, wait bool) {
 			return
 		}
 	}
+	b.queue(ctx, m)
+}
+
+// queue does so for a message that has room in the backlog.
+func (b *Bot) queue(ctx context.Context, m *message) {
 	// turns has room for as many messages as the backlog, so this send does
-	// not wait either.
+	// not wait.
 	if err := b.senders.Queue(m.in.Sender, func() { b.turns <- m }); err != nil {
 		b.backlog.Give(m.cost)
 		b.drop(ctx, m, dropSenderBusy)
+		b.tooMany(ctx, &m.in)
 	}
 }
 
@@ -60,7 +67,8 @@ func (b *Bot) makeRoom(ctx context.Context, m *message, wait bool) dropReason {
 const abortTimeout = 2 * time.Second
 
 // admit gives a slot to one message after another whose turn it is, and only
-// then a goroutine: a burst waits as messages, not as goroutines.
+// then a goroutine: a burst waits as messages, not as goroutines. While nothing
+// can be sent they wait here.
 func (b *Bot) admit(ctx context.Context) error {
 	for {
 		select {
@@ -68,13 +76,25 @@ func (b *Bot) admit(ctx context.Context) error {
 			b.abandon()
 			return nil
 		case m := <-b.turns:
-			if err := b.slots.Go(ctx, 1, func() { b.serve(ctx, m) }); err != nil {
-				b.leave(ctx, m)
-				continue
-			}
-			b.backlog.Give(m.cost)
+			b.admitOne(ctx, m)
 		}
 	}
+}
+
+func (b *Bot) admitOne(ctx context.Context, m *message) {
+	if b.Out.Wait(ctx) != nil {
+		b.leave(ctx, m, dropShutdown)
+		return
+	}
+	if b.outlived(m) && m.finished == nil {
+		b.leave(ctx, m, dropStale)
+		return
+	}
+	if err := b.slots.Go(ctx, 1, func() { b.serve(ctx, m) }); err != nil {
+		b.leave(ctx, m, dropShutdown)
+		return
+	}
+	b.backlog.Give(m.cost)
 }
 
 // drain waits until what was received has been served, or for the drain
@@ -82,13 +102,13 @@ func (b *Bot) admit(ctx context.Context) error {
 func (b *Bot) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, b.options.DrainTimeout)
 	defer cancel()
-	err := b.backlog.Drain(ctx)
-	if err == nil {
-		err = b.slots.Drain(ctx)
-	}
-	if err != nil {
-		b.Log.LogAttrs(ctx, slog.LevelWarn, "stopped with work left", slog.Any("err", err),
-			slog.Int64("backlog_bytes", b.backlog.Stats().InUse), slog.Int64("in_flight", b.slots.Stats().InUse))
+	// In the order in which a message goes through them.
+	for _, stage := range []*budget.Budget{b.backlog, b.slots, b.replies, b.sends, b.asides} {
+		if err := stage.Drain(ctx); err != nil {
+			b.Log.LogAttrs(ctx, slog.LevelWarn, "stopped with work left", slog.Any("err", err),
+				slog.Int64("backlog_bytes", b.backlog.Stats().InUse), slog.Int64("in_flight", b.slots.Stats().InUse+b.sends.Stats().InUse))
+			return
+		}
 	}
 }
 
@@ -99,13 +119,15 @@ func (b *Bot) drain(ctx context.Context) {
 func (b *Bot) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), abortTimeout)
 	defer cancel()
-	if err := b.slots.Drain(ctx); err != nil {
-		b.Log.LogAttrs(ctx, slog.LevelError, "requests did not notice that they were cancelled", slog.Any("err", err))
+	for _, stage := range []*budget.Budget{b.slots, b.replies, b.sends} {
+		if err := stage.Drain(ctx); err != nil {
+			b.Log.LogAttrs(ctx, slog.LevelError, "requests did not notice that they were cancelled", slog.Any("err", err))
+		}
 	}
 	for b.backlog.Stats().InUse > 0 {
 		select {
 		case m := <-b.turns:
-			b.leave(ctx, m)
+			b.leave(ctx, m, dropShutdown)
 		default:
 			if !sleep(ctx, time.Millisecond) {
 				return // the rest is behind a request that did not notice
@@ -114,10 +136,10 @@ func (b *Bot) abandon() {
 	}
 }
 
-// leave drops a message whose turn it was when the time was over, and unlocks
-// its sender, which brings the next one into turns.
-func (b *Bot) leave(ctx context.Context, m *message) {
-	b.drop(ctx, m, dropShutdown)
+// leave drops a message whose turn it was, and unlocks its sender, which brings
+// the next one into turns.
+func (b *Bot) leave(ctx context.Context, m *message, reason dropReason) {
+	b.drop(ctx, m, reason)
 	b.senders.Unlock(m.in.Sender)
 	b.backlog.Give(m.cost)
 }
@@ -129,6 +151,21 @@ func (b *Bot) drop(ctx context.Context, m *message, reason dropReason) {
 		b.note(ctx, m, ledger.Dropped)
 	}
 	m.end(verdict{err: fmt.Errorf("dropped: %s", reason)})
+}
+
+// note writes a state that changes nothing any more for the asker, with what
+// else becomes true by it: a failure is reported and borne.
+func (b *Bot) note(ctx context.Context, m *message, s ledger.State, with ...store.Record) {
+	var err error
+	switch {
+	case m.kept:
+		err = b.Ledger.Settle(ledger.KeyOf(&m.in), s, with...)
+	case len(with) > 0:
+		err = b.Store.Append(with...)
+	}
+	if err != nil {
+		b.Log.LogAttrs(ctx, slog.LevelError, "not noted what became of a message", slog.Any("err", err))
+	}
 }
 
 // end tells a waiting self-test how the message ended.

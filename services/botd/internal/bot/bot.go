@@ -3,21 +3,25 @@
 //	receive.go   frames off the transport          waits only where that
 //	             presses back on a server that keeps what it has
 //	triage.go    is it a message for a command?    never waits
-//	keep.go      journal it, and pass over what     one write
-//	             came before
+//	keep.go      journal it, pass over what came before; what finds no room
+//	             waits on disk (overflow.go)       one or two writes
 //	admit.go     place behind the sender's earlier command, then a slot
 //	             backlog bounded in bytes; LIMIT slots; the slot is taken
 //	             before the goroutine is started
-//	dispatch.go  parse, tally, find the command
-//	handle.go    cooldown, the command itself       command time-out
-//	send.go      the reply, over the transport      send time-out
+//	dispatch.go  parse, find the command, may the asker use it here
+//	handle.go    cooldown, the command itself      command time-out
+//	turn.go      the chat's turn; a reply that waits for it holds no slot
+//	send.go      the reply, over the transport     send time-out
+//
+// Beside it: what the bot says unasked (notice.go, post.go), what settles an
+// answer of unknown outcome (receipt.go), what admins ask about (status.go).
 //
 // The reader of signal-cli-rest-api stops for nothing, not even to write a log
 // line, because that server drops what nobody reads; so the bound stands behind
-// it, and what does not fit is dropped here with a counted reason. signal-cli
-// itself waits when it is not read, so there the reader waits for room instead.
-// One person's commands run one after another, in the order they came;
-// everybody else's run beside them.
+// it, and what does not fit waits on disk, or is dropped here with a counted
+// reason. signal-cli itself waits when it is not read, so there the reader waits
+// for room instead. One person's commands run one after another, in the order
+// they came; everybody else's run beside them.
 //
 // Each message carries a timing.Record from the moment its frame was read; at
 // its end the record says whose time it took.
@@ -25,7 +29,6 @@ package bot
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -38,9 +41,16 @@ import (
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/cooldown"
 	"quartet/services/botd/internal/envelope"
+	"quartet/services/botd/internal/fault"
 	"quartet/services/botd/internal/ledger"
+	"quartet/services/botd/internal/outbox"
+	"quartet/services/botd/internal/people"
+	"quartet/services/botd/internal/rules"
 	"quartet/services/botd/internal/said"
+	"quartet/services/botd/internal/spill"
+	"quartet/services/botd/internal/store"
 	"quartet/services/botd/internal/transport"
 )
 
@@ -52,8 +62,16 @@ type Options struct {
 	CommandTimeout time.Duration // bounds one command
 	SendTimeout    time.Duration // bounds one send
 	DrainTimeout   time.Duration // bounds what may finish after a stop
-	Quote          bool          // replies quote the question
-	SelftestGroup  string        // internal id of the group that self-tests answer into; "" refuses them
+	MaxAge         time.Duration // how old a message may be to be answered
+
+	Quote             bool     // replies quote the question
+	Ack               string   // what shows that a command was heard: AckNone, AckTyping or an emoji
+	DeleteAttachments bool     // files of messages to the bot go when they are answered
+	SelftestGroup     string   // internal id of the group that self-tests answer into; "" refuses them
+	Admins            []string // uuids or numbers
+	Groups            []string // internal ids of groups that it answers in without an admin's leave
+	EveryGroup        bool     // or in all
+	Direct            bool     // and in direct chats
 }
 
 // Parts are what a Bot is put together from.
@@ -62,26 +80,49 @@ type Parts struct {
 	Number      string // our own, as registered
 	Reader      *asked.Reader
 	Lang        said.Lang
-	Commands    *command.Registry
-	Tally       *command.Tally
+	Commands    *command.Registry // the first; SetCommands puts another in its place
+	Out         *outbox.Outbox
+	Store       *store.Store
 	Ledger      *ledger.Ledger
+	Spill       *spill.Spill // nil drops what finds no room
+	Gate        *cooldown.Gate
+	People      *people.People
+	Rules       *rules.Rules
 	Instruments *timing.Instruments
 	Counters    *Counters
 	Log         *slog.Logger
+
+	// Clock is what cooldowns go by; nil is the system's.
+	Clock func() time.Time
 }
 
 // Bot receives frames and answers them.
 type Bot struct {
 	Parts
-	options Options
+	options  Options
+	commands atomic.Pointer[command.Registry]
+	circle   circle
+	self     itself
+	began    time.Time
 
 	link     *link                         // the transport's state
 	accounts *pool.Cache[string, struct{}] // whether our account is there, by number
-	backlog  *budget.Budget                // bytes of the messages that wait
-	senders  *lockmap.Map[string]          // one message of a sender at a time
-	turns    chan *message                 // messages whose sender's turn it is; they want a slot
-	slots    *budget.Budget                // messages handled at once
-	gate     *command.Gate
+
+	backlog  *budget.Budget       // bytes of the messages that wait
+	spilled  atomic.Int64         // messages that wait on disk, or just come from there
+	senders  *lockmap.Map[string] // one message of a sender at a time
+	turns    chan *message        // messages whose sender's turn it is; they want a slot
+	slots    *budget.Budget       // messages handled at once
+	replies  *budget.Budget       // bytes of the replies that wait for their chat without a slot
+	outgoing chan func()          // sends those whose chat's turn it is
+	sends    *budget.Budget       // of them, sent at once
+	asides   *budget.Budget       // calls that no answer waits for
+	chats    *timing.Peer         // what a reply waits for before it goes out
+
+	told      told // who was told that they are too fast
+	strangers told // unknown groups that the bot was called in
+	debugged  debugged
+	recent    recent
 
 	lastSelftest atomic.Int64 // timestamp of the last self-test
 }
@@ -91,12 +132,17 @@ type Bot struct {
 type message struct {
 	rec  timing.Record
 	in   envelope.Message
-	cost int64 // what it weighs in the backlog
-	kept bool  // it is in the ledger
+	at   time.Time // when it was read
+	cost int64     // what it weighs in the backlog
+	kept bool      // it is in the ledger
 
 	call    asked.Call
 	command *command.Command
-	uses    int // of commands by the sender, this one counted
+	use     *cooldown.Reservation
+	counted bool // the use is one of those that are counted
+
+	reply command.Reply
+	err   error // what handling it ended with
 
 	finished func(verdict) // what a self-test waits for; nil else
 }
@@ -108,43 +154,77 @@ type verdict struct {
 	err     error
 }
 
+// maxReplies is what replies may weigh that wait for their chat without a slot.
+// Beyond it they keep theirs, which presses back.
+const maxReplies = 32 << 20
+
 // New returns a bot; Run makes it work.
 func New(p Parts, o Options) *Bot {
+	in := p.Instruments
 	b := &Bot{
-		Parts:   p,
-		options: o,
-		link:    newLink(p.Signal.Traits().MaxSilence),
-		turns:   make(chan *message, o.BacklogBytes/minCost),
-		gate:    command.NewGate(),
+		Parts:    p,
+		options:  o,
+		circle:   newCircle(o),
+		self:     itself{number: p.Number},
+		began:    time.Now(),
+		link:     newLink(p.Signal.Traits().MaxSilence),
+		backlog:  budget.New("botd.backlog", o.BacklogBytes, budget.Options{}),
+		turns:    make(chan *message, o.BacklogBytes/minCost),
+		slots:    budget.New("botd.slots", int64(o.Limit), budget.Options{OnWait: in.BudgetWait("botd.slots")}),
+		replies:  budget.New("botd.replies", maxReplies, budget.Options{}),
+		outgoing: make(chan func(), maxReplies/minCost),
+		sends:    budget.New("botd.sends", int64(o.Limit), budget.Options{}),
+		asides:   budget.New("botd.asides", int64(o.Limit), budget.Options{}),
+		chats:    in.Peer("chat"),
 	}
-	b.backlog = budget.New("botd.backlog", o.BacklogBytes, budget.Options{})
-	b.slots = budget.New("botd.slots", int64(o.Limit), budget.Options{OnWait: p.Instruments.BudgetWait("botd.slots")})
+	b.commands.Store(p.Commands)
+	if p.Spill != nil {
+		b.spilled.Store(int64(p.Spill.Len()))
+	}
 	b.senders = lockmap.New[string]("botd.senders", lockmap.Options{
 		MaxWaiters: o.SenderWaiting,
-		OnWait:     p.Instruments.LockWait("botd.senders"),
-		OnHold:     p.Instruments.LockHold("botd.senders"),
+		OnWait:     in.LockWait("botd.senders"),
+		OnHold:     in.LockHold("botd.senders"),
 	})
 	b.accounts = pool.NewCache("botd.accounts", accountsCache, func(ctx context.Context, _ string) (struct{}, error) {
 		_, err := p.Signal.Check(ctx)
 		return struct{}{}, err
 	})
-	p.Instruments.ObserveBudget(b.backlog)
-	p.Instruments.ObserveBudget(b.slots)
-	p.Instruments.ObserveLock(b.senders)
-	p.Instruments.ObserveCache(b.accounts)
+	for _, each := range []*budget.Budget{b.backlog, b.slots, b.replies, b.sends} {
+		in.ObserveBudget(each)
+	}
+	in.ObserveLock(b.senders)
+	in.ObserveLock(p.Out.Chats())
+	in.ObserveCache(b.accounts)
 	return b
 }
 
+func (b *Bot) now() time.Time {
+	if b.Clock != nil {
+		return b.Clock()
+	}
+	return time.Now()
+}
+
+// SetCommands puts other commands in place of all that there are. What is under
+// way ends as it began.
+func (b *Bot) SetCommands(r *command.Registry) { b.commands.Store(r) }
+
 // Run receives and answers until ctx ends. Then it stops receiving, lets what
 // it has taken finish within the drain time-out, and returns nil; messages
-// that could not finish are counted.
+// that could not finish are counted. It returns earlier, with an error, when
+// what it takes can no longer be kept until it is started anew.
 func (b *Bot) Run(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var g errgroup.Group
 	g.Go(func() error { return b.admit(work) })
-	g.Go(func() error { return b.tidy(work) })
+	g.Go(func() error { return b.sendInTurn(work) })
+	g.Go(func() error { return b.tidy(work, fail) })
 	b.resume(ctx)
+	g.Go(func() error { b.takeBack(ctx); return nil })
 	b.receive(ctx)
 	b.drain(work)
 	stop()
@@ -156,31 +236,28 @@ func (b *Bot) Run(ctx context.Context) error {
 // onFrame takes a frame from the reader to its place in the backlog. Who claims
 // to be the self-test there is not: that name has privileges.
 func (b *Bot) onFrame(ctx context.Context, raw []byte, readAt time.Time) {
-	m := b.triage(raw, readAt)
+	fault.Point(fault.Received)
+	m := b.triage(ctx, raw, readAt)
 	switch {
 	case m == nil:
 	case m.in.Sender == selftestSender:
 		b.drop(ctx, m, dropOwn)
-	case b.keep(ctx, m):
-		b.enqueue(ctx, m, b.Signal.Traits().PressesBack)
+	case b.Signal.Traits().PressesBack:
+		if b.keep(ctx, m, false) {
+			b.enqueue(ctx, m, true)
+		}
+	default:
+		b.place(ctx, m)
 	}
 }
 
 // serve answers one message, in the slot that admit took for it.
 func (b *Bot) serve(ctx context.Context, m *message) {
-	defer b.senders.Unlock(m.in.Sender)
 	ctx, found := b.dispatch(ctx, m)
 	if !found {
+		b.senders.Unlock(m.in.Sender)
 		return
 	}
-	reply, refund, err := b.handle(ctx, m)
-	sendErr := b.send(ctx, m, reply)
-	b.settle(ctx, m, sendErr)
-	if sendErr != nil {
-		if !errors.Is(sendErr, transport.ErrOutcomeUnknown) {
-			refund() // the asker certainly has nothing
-		}
-		err = sendErr
-	}
-	b.end(ctx, m, err)
+	b.handle(ctx, m)
+	b.answer(ctx, m)
 }

@@ -17,6 +17,7 @@ import (
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/cooldown"
 	"quartet/services/botd/internal/envelope"
 	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/transport"
@@ -90,8 +91,7 @@ func TestWhatIsNotForTheBotIsLeftAlone(t *testing.T) {
 		`{"account":"+15550199999","envelope":{"sourceUuid":"u","dataMessage":{"message":"!echo foreign"}}}`,
 		`{"account":"+15550100000","envelope":{"dataMessage":{"message":"!echo nobody"}}}`,
 		`{"account":"+15550100000","envelope":{"sourceUuid":"u","sourceNumber":"+15550100000","dataMessage":{"message":"!echo own"}}}`,
-		`{"account":"+15550100000","envelope":{"sourceUuid":"u","syncMessage":{"sentMessage":{"message":"!echo sync"}}}}`,
-		`{"account":"+15550100000","envelope":{"sourceUuid":"u","editMessage":{"dataMessage":{"message":"!echo edit"}}}}`,
+		`{"account":"+15550100000","envelope":{"sourceUuid":"self","syncMessage":{"sentMessage":{"message":"!echo sync"}}}}`,
 	} {
 		r.frames <- raw
 	}
@@ -277,7 +277,7 @@ func TestOnePersonCannotFillTheBacklog(t *testing.T) {
 
 func TestQuickSecondCommandWaitsForCooldown(t *testing.T) {
 	kot := echo()
-	kot.Cooldown = time.Hour
+	kot.Limits.User = time.Hour
 	r := newRig(t, bot.Options{}, kot)
 	for range 5 {
 		r.say("ala", "!echo kot")
@@ -303,7 +303,7 @@ func TestQuickSecondCommandWaitsForCooldown(t *testing.T) {
 
 func TestFailedCommandIsToldAndDoesNotCount(t *testing.T) {
 	var calls atomic.Int32
-	flaky := &command.Command{Name: "kot", Cooldown: time.Hour, Run: func(context.Context, command.Request) (command.Reply, error) {
+	flaky := &command.Command{Name: "kot", Limits: cooldown.Limits{User: time.Hour}, Run: func(context.Context, command.Request) (command.Reply, error) {
 		if calls.Add(1) == 1 {
 			return command.Reply{}, errors.New("HTTP status 503")
 		}
@@ -323,7 +323,7 @@ func TestFailedCommandIsToldAndDoesNotCount(t *testing.T) {
 
 func TestReplyThatSurelyDidNotGoOutDoesNotCount(t *testing.T) {
 	kot := echo()
-	kot.Cooldown = time.Hour
+	kot.Limits.User = time.Hour
 	r := newRig(t, bot.Options{}, kot)
 	r.answerSendsWith(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `{"error":"invalid request"}`, http.StatusBadRequest)
@@ -338,18 +338,18 @@ func TestReplyThatSurelyDidNotGoOutDoesNotCount(t *testing.T) {
 	}
 }
 
-// A send that got no answer, or that Signal limited the rate of, may have
-// arrived: it is not repeated, and it counts.
+// A send that got no answer, or one that nobody understands, may have arrived:
+// it is not repeated, and it counts.
 func TestReplyOfUnknownOutcomeIsNotRepeated(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"timeout": func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() },
 		"upstream_error": func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, `{"error":"x"}`, http.StatusTooManyRequests)
+			http.Error(w, `{"error":"x"}`, http.StatusBadRequest)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kot := echo()
-			kot.Cooldown = time.Hour
+			kot.Limits.User = time.Hour
 			r := newRig(t, bot.Options{SendTimeout: 200 * time.Millisecond}, kot)
 			r.answerSendsWith(answer)
 			r.say("ala", "!echo 1")
@@ -443,7 +443,7 @@ func TestLostWebsocketComesBack(t *testing.T) {
 // A near name is asked back about, once in a cooldown; another one is nobody's.
 func TestMistypedCommandIsAskedBack(t *testing.T) {
 	near := echo()
-	near.Cooldown = time.Hour
+	near.Limits.User = time.Hour
 	r := newRig(t, bot.Options{}, near)
 	r.say("ala", "!ecoh")
 	if got := r.next(); !strings.Contains(got.Message, "!echo?") {
@@ -503,7 +503,7 @@ func TestLongReplyGoesInParts(t *testing.T) {
 
 // What went out in part may not be had again for nothing.
 func TestReplyThatWentOutInPartCounts(t *testing.T) {
-	talk := &command.Command{Name: "gadaj", Cooldown: time.Hour, Run: func(context.Context, command.Request) (command.Reply, error) {
+	talk := &command.Command{Name: "gadaj", Limits: cooldown.Limits{User: time.Hour}, Run: func(context.Context, command.Request) (command.Reply, error) {
 		return command.Reply{Text: strings.Repeat("słowo ", 500)}, nil
 	}}
 	r := newRig(t, bot.Options{}, talk)

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -24,14 +25,22 @@ const (
 	dropUnknownCommand dropReason = "unknown_command" // no such command
 	dropDuplicate      dropReason = "duplicate"       // it came before
 	dropNotKept        dropReason = "not_kept"        // the ledger could not be written
-	dropStale          dropReason = "stale"           // left by an earlier run too long ago
+	dropStale          dropReason = "stale"           // too old for anybody to wait for the answer
+	dropLateEdit       dropReason = "late_edit"       // edited into a command too long after it was sent
+	dropDeleted        dropReason = "deleted"         // its author took it back before it was answered
+	dropIgnored        dropReason = "ignored"         // an admin has the bot ignore its author
+	dropNotDirect      dropReason = "not_direct"      // written to the bot itself, which answers in groups only
+	dropUnknownGroup   dropReason = "unknown_group"   // from a group that was not allowed
+	dropChatParked     dropReason = "chat_parked"     // from a chat that lately could not be written to
 	dropNotReceiving   dropReason = "not_receiving"   // posted to the webhook before we were ready, or after
 	dropShutdown       dropReason = "shutdown"        // the drain time-out was over first
 )
 
 // dropReasons lists every reason, with those of the transports.
 func dropReasons() []dropReason {
-	all := []dropReason{dropMalformed, dropForeignAccount, dropNoSender, dropOwn, dropBacklogFull, dropSenderBusy, dropUnknownCommand, dropDuplicate, dropNotKept, dropStale, dropNotReceiving, dropShutdown}
+	all := []dropReason{dropMalformed, dropForeignAccount, dropNoSender, dropOwn, dropBacklogFull, dropSenderBusy, dropUnknownCommand, dropDuplicate,
+		dropNotKept, dropStale, dropLateEdit,
+		dropDeleted, dropIgnored, dropNotDirect, dropUnknownGroup, dropChatParked, dropNotReceiving, dropShutdown}
 	for _, r := range transport.Rejects() {
 		all = append(all, dropReason(r))
 	}
@@ -44,10 +53,14 @@ type Counters struct {
 	dropped  metric.Int64Counter
 	refusals metric.Int64Counter
 	unknown  metric.Int64Counter
+	known    metric.Int64Counter
 	gaps     metric.Float64Counter
 	kinds    map[envelope.Kind]metric.AddOption
 	reasons  map[dropReason]metric.AddOption
 	classes  map[transport.Class]metric.AddOption
+
+	drops    atomic.Int64 // the same, for !status
+	unknowns atomic.Int64
 }
 
 // NewCounters makes the counters:
@@ -56,6 +69,7 @@ type Counters struct {
 //	quartet.botd.dropped      {frame} by reason: addressed to the bot and not answered
 //	quartet.botd.send.refusals {message} by class: sends that the server refused
 //	quartet.botd.send.unknown  {message}: answers that may have arrived or not
+//	quartet.botd.send.settled  {message}: of them, those that a receipt showed to have arrived
 //	quartet.botd.receive.gap  s: time in which frames may have been lost unseen
 func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 	m := mp.Meter("quartet/services/botd")
@@ -81,6 +95,10 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 		metric.WithDescription("Answers of which nobody knows whether they arrived. They are not sent again.")); err != nil {
 		return nil, err
 	}
+	if c.known, err = m.Int64Counter("quartet.botd.send.settled", metric.WithUnit("{message}"),
+		metric.WithDescription("Answers of which nobody knew whether they arrived, until a receipt showed that they did.")); err != nil {
+		return nil, err
+	}
 	if c.gaps, err = m.Float64Counter("quartet.botd.receive.gap", metric.WithUnit("s"),
 		metric.WithDescription("Time without a websocket, in which frames may have been lost.")); err != nil {
 		return nil, err
@@ -93,6 +111,7 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 		c.dropped.Add(context.Background(), 0, c.reasons[r]) // so that an alert sees the first one as an increase
 	}
 	c.unknown.Add(context.Background(), 0)
+	c.known.Add(context.Background(), 0)
 	for _, class := range transport.Classes() {
 		c.classes[class] = metric.WithAttributeSet(attribute.NewSet(attribute.String("class", string(class))))
 		c.refusals.Add(context.Background(), 0, c.classes[class])
@@ -102,15 +121,27 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 
 func (c *Counters) frame(ctx context.Context, k envelope.Kind) { c.frames.Add(ctx, 1, c.kinds[k]) }
 
-func (c *Counters) drop(ctx context.Context, r dropReason) { c.dropped.Add(ctx, 1, c.reasons[r]) }
+func (c *Counters) drop(ctx context.Context, r dropReason) {
+	c.dropped.Add(ctx, 1, c.reasons[r])
+	c.drops.Add(1)
+}
 
 // Missed counts a frame that was posted to the webhook while nobody received.
 func (c *Counters) Missed() { c.drop(context.Background(), dropNotReceiving) }
 
 func (c *Counters) gap(ctx context.Context, d time.Duration) { c.gaps.Add(ctx, d.Seconds()) }
 
-func (c *Counters) refused(ctx context.Context, class transport.Class) {
+// Refused counts a message that the server refused to send.
+func (c *Counters) Refused(ctx context.Context, class transport.Class) {
 	c.refusals.Add(ctx, 1, c.classes[class])
 }
 
-func (c *Counters) unknownAnswers(ctx context.Context, n int) { c.unknown.Add(ctx, int64(n)) }
+func (c *Counters) unknownAnswers(ctx context.Context, n int) {
+	c.unknown.Add(ctx, int64(n))
+	c.unknowns.Add(int64(n))
+}
+
+func (c *Counters) settled(ctx context.Context) {
+	c.known.Add(ctx, 1)
+	c.unknowns.Add(-1)
+}

@@ -1,21 +1,71 @@
 package bot
 
 import (
+	"context"
 	"log/slog"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"quartet/kit/journal/disk"
 	"quartet/kit/pool"
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/cooldown"
 	"quartet/services/botd/internal/ledger"
-	"quartet/services/botd/internal/said"
+	"quartet/services/botd/internal/outbox"
+	"quartet/services/botd/internal/people"
+	"quartet/services/botd/internal/rules"
 	"quartet/services/botd/internal/signalapi"
+	"quartet/services/botd/internal/spill"
+	"quartet/services/botd/internal/store"
+	"quartet/services/botd/internal/upstream"
 )
+
+// Remember returns the parts of a bot that remember, on a disk if dir is not "",
+// and what closes them.
+func Remember(tb testing.TB, fs disk.FS, dir string, spillBytes int64) (p Parts, end func()) {
+	tb.Helper()
+	w := store.New(fs, store.Options{Dir: dir})
+	p.Store, p.Ledger, p.Gate, p.People, p.Rules = w, ledger.New(w), cooldown.New(w), people.New(w), rules.New(w)
+	if err := w.Open(p.Ledger, p.Gate, p.People, p.Rules); err != nil {
+		tb.Fatal(err)
+	}
+	if err := p.Ledger.Recover(); err != nil {
+		tb.Fatal(err)
+	}
+	if spillBytes > 0 {
+		var err error
+		if p.Spill, err = spill.Open(fs, dir+"/spill", spill.Options{MaxBytes: spillBytes, Safe: w.Sync}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return p, sync.OnceFunc(func() {
+		if err := w.Close(); err != nil {
+			tb.Errorf("close the store: %v", err)
+		}
+		if p.Spill == nil {
+			return
+		}
+		if err := p.Spill.Close(); err != nil {
+			tb.Errorf("close the spill: %v", err)
+		}
+	})
+}
+
+// Serve gives the bot its commands and its way out.
+func (p *Parts) Serve(tb testing.TB, o outbox.Options, commands ...*command.Command) {
+	tb.Helper()
+	var err error
+	if p.Commands, err = command.NewRegistry(command.Options{Lang: p.Lang, Prefix: "!", Switches: p.Rules}, commands...); err != nil {
+		tb.Fatal(err)
+	}
+	p.Out = outbox.New(outbox.Parts{Signal: p.Signal, OnRefused: p.Counters.Refused, Shrink: upstream.NewShrinker().Shrink, Log: p.Log}, o)
+}
 
 // Idle is a bot that nobody runs.
 type Idle struct{ bot *Bot }
@@ -27,10 +77,6 @@ func NewIdle(tb testing.TB, number string, commands ...*command.Command) *Idle {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	kept, err := ledger.Open(nil, ledger.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
 	reader, err := asked.NewReader([]string{"!"}, asked.Self{Number: number})
 	if err != nil {
 		tb.Fatal(err)
@@ -39,29 +85,26 @@ func NewIdle(tb testing.TB, number string, commands ...*command.Command) *Idle {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b := New(Parts{
-		Number:      number,
-		Signal:      signalapi.New(signalapi.Options{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Number: number}, pool.New("signal", pool.Options{})),
-		Reader:      reader,
-		Commands:    command.NewRegistry(said.Polish, "!", commands...),
-		Tally:       command.NewTally(),
-		Ledger:      kept,
-		Instruments: in,
-		Counters:    counters,
-		Log:         slog.New(slog.DiscardHandler),
-	}, Options{Limit: 1, BacklogBytes: 1 << 20, SenderWaiting: 1})
+	p, _ := Remember(tb, nil, "", 0)
+	p.Number, p.Reader, p.Instruments, p.Counters = number, reader, in, counters
+	p.Signal = signalapi.New(signalapi.Options{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Number: number}, pool.New("signal", pool.Options{}))
+	p.Log = slog.New(slog.DiscardHandler)
+	p.Serve(tb, outbox.Options{}, commands...)
+	b := New(p, Options{Limit: 1, BacklogBytes: 1 << 20, SenderWaiting: 1, EveryGroup: true, Direct: true, MaxAge: time.Minute})
 	tb.Cleanup(b.accounts.Close)
 	return &Idle{b}
 }
 
 // Triage is the reader's first stage; it tells whether raw is a command.
-func (i *Idle) Triage(raw []byte, readAt time.Time) bool { return i.bot.triage(raw, readAt) != nil }
+func (i *Idle) Triage(raw []byte, readAt time.Time) bool {
+	return i.bot.triage(context.Background(), raw, readAt) != nil
+}
 
 // AbandonLate abandons what waits while one more message is on its way from
 // the backlog to its turn, and returns how that ended.
 func (i *Idle) AbandonLate(raw []byte) error {
 	b, end := i.bot, make(chan verdict, 1)
-	m := b.triage(raw, time.Now())
+	m := b.triage(context.Background(), raw, time.Now())
 	m.finished = func(v verdict) { end <- v }
 	b.backlog.TryTake(m.cost)
 	time.AfterFunc(20*time.Millisecond, func() { _ = b.senders.Queue(m.in.Sender, func() { b.turns <- m }) })

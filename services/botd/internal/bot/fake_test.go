@@ -24,8 +24,7 @@ import (
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
-	"quartet/services/botd/internal/ledger"
-	"quartet/services/botd/internal/said"
+	"quartet/services/botd/internal/outbox"
 	"quartet/services/botd/internal/signalapi"
 	"quartet/services/botd/internal/transport"
 )
@@ -60,6 +59,7 @@ type rig struct {
 	cut     chan struct{} // ends the open websocket
 	clock   atomic.Int64  // of everybody who writes; no two messages are of one moment
 	reader  *metric.ManualReader
+	out     outbox.Options
 
 	mu     sync.Mutex
 	onSend http.HandlerFunc // guarded by mu; nil answers 201 at once
@@ -74,16 +74,15 @@ func newRig(t *testing.T, o bot.Options, commands ...*command.Command) *rig {
 func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*command.Command) *rig {
 	t.Helper()
 	r := &rig{t: t, replies: make(chan reply, 1000), frames: make(chan string, 10_000), cut: make(chan struct{}), reader: metric.NewManualReader()}
+	r.clock.Store(1000) // what the server sends is of another time
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	base, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := ledger.Open(nil, ledger.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept, end := bot.Remember(t, nil, "", 0)
+	t.Cleanup(end)
 	r.run(kept, log, o, func(in *timing.Instruments) transport.Transport {
 		http := pool.New("signal", pool.Options{Start: in.Peer("signal").StartSend})
 		t.Cleanup(http.CloseIdle)
@@ -94,7 +93,7 @@ func newRigLogging(t *testing.T, log slog.Handler, o bot.Options, commands ...*c
 }
 
 // run starts the bot.
-func (r *rig) run(kept *ledger.Ledger, log slog.Handler, o bot.Options, signal func(*timing.Instruments) transport.Transport, commands ...*command.Command) {
+func (r *rig) run(p bot.Parts, log slog.Handler, o bot.Options, signal func(*timing.Instruments) transport.Transport, commands ...*command.Command) {
 	t := r.t
 	t.Helper()
 	meters := metric.NewMeterProvider(metric.WithReader(r.reader))
@@ -110,17 +109,9 @@ func (r *rig) run(kept *ledger.Ledger, log slog.Handler, o bot.Options, signal f
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Bot = bot.New(bot.Parts{
-		Number:      number,
-		Signal:      signal(in),
-		Reader:      reader,
-		Commands:    command.NewRegistry(said.Polish, "!", commands...),
-		Tally:       command.NewTally(),
-		Ledger:      kept,
-		Instruments: in,
-		Counters:    counters,
-		Log:         slog.New(log),
-	}, withDefaults(o))
+	p.Number, p.Signal, p.Reader, p.Instruments, p.Counters, p.Log = number, signal(in), reader, in, counters, slog.New(log)
+	p.Serve(t, r.out, commands...)
+	r.Bot = bot.New(p, withDefaults(o))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -147,6 +138,12 @@ func withDefaults(o bot.Options) bot.Options {
 	set(&o.CommandTimeout)
 	set(&o.SendTimeout)
 	set(&o.DrainTimeout)
+	if o.MaxAge == 0 {
+		o.MaxAge = 10 * time.Minute
+	}
+	if o.Groups == nil {
+		o.EveryGroup, o.Direct = true, true
+	}
 	if o.Limit == 0 {
 		o.Limit = 8
 	}

@@ -6,47 +6,99 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"time"
 
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/cooldown"
+	"quartet/services/botd/internal/fault"
 )
 
 // errCooldown ends a request whose sender has to wait first.
 var errCooldown = errors.New("cooldown")
 
+// errRefused ends a request for what the asker may not have here.
+var errRefused = errors.New("refused")
+
 // errPanic ends a request whose command panicked.
 var errPanic = errors.New("command panicked")
 
-// handle runs the command if its sender's cooldown is over, and returns what
+// handle runs the command if it may be used here and now, and leaves in m what
 // to answer: the reply, or words that say what is wrong. A use that fails is
-// given back; refund does the same for a reply that could not be sent.
-func (b *Bot) handle(ctx context.Context, m *message) (reply command.Reply, refund func(), err error) {
+// given back.
+func (b *Bot) handle(ctx context.Context, m *message) {
 	m.rec.Enter(timing.Compute)
-	refusal, ok := b.gate.Reserve(m.in.Sender, m.command, time.Now())
-	if !ok {
-		return b.waitReply(m.command, refusal), func() {}, errCooldown
+	r := b.request(m)
+	if !b.reserve(m, r) {
+		return
 	}
-	refund = func() { b.gate.Refund(m.in.Sender, m.command) }
-	args, err := m.call.Fit(m.command.Params)
-	if misfit, ok := errors.AsType[*asked.Misfit](err); ok {
+	fault.Point(fault.Reserved)
+	commands := b.commands.Load()
+	if verdict := commands.Check(m.command, r); verdict != command.Allowed {
+		m.reply, m.err = command.Reply{Text: commands.Refused(m.command, verdict)}, errRefused
+		return
+	}
+	var err error
+	if r.Args, err = m.call.Fit(m.command.Params); err == nil {
+		b.acknowledge(ctx, m)
+		if m.counted = !m.command.Uncounted && !b.People.OptedOut(m.in.Sender); m.counted {
+			r.Uses = b.People.Uses(m.in.Sender) + 1 // it is counted when the answer begins
+		}
+		m.reply, err = b.run(ctx, m, r)
+	}
+	m.err = err
+	misfit, isMisfit := errors.AsType[*asked.Misfit](err)
+	switch {
+	case isMisfit:
 		// The use counts: what does not fit is not to be tried all day.
-		return command.Reply{Text: b.Lang.BadArguments(misfit, b.Commands.Usage(m.command))}, refund, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, b.options.CommandTimeout)
-	defer cancel()
-	reply, err = b.run(ctx, m, args)
-	if err != nil {
-		refund()
+		m.reply = command.Reply{Text: b.Lang.BadArguments(misfit, commands.Usage(m.command))}
+	case err != nil:
 		b.Log.LogAttrs(ctx, slog.LevelWarn, "command did not succeed", slog.String("command", m.command.Name), slog.Any("err", err))
-		reply = command.Reply{Text: b.Lang.Failed()}
+		m.reply = command.Reply{Text: b.Lang.Failed()}
+		m.use.Refund()
+	case m.reply.Picture != nil:
+		b.ration(m)
 	}
-	return reply, refund, err
+}
+
+// reserve marks the command as used, before it runs: of two at once only one
+// can pass. Admins wait for nothing.
+func (b *Bot) reserve(m *message, r command.Request) bool {
+	if r.Admin {
+		return true
+	}
+	limits := m.command.Limits
+	if d, set := b.Rules.Limits(m.command.Name, r.Chat); set {
+		limits.User, limits.UserGroup = 0, d
+		if r.Chat.Group == "" {
+			limits.User, limits.UserGroup = d, 0
+		}
+	}
+	use := cooldown.Use{Person: r.Sender, Group: r.Chat.Group, Command: m.command.Name}
+	reserved, refusal, ok := b.Gate.Reserve(use, limits, b.now())
+	if !ok {
+		m.err = errCooldown
+		if refusal.First { // a flood gets no second answer
+			m.reply.Text = b.Lang.Wait(b.commands.Load().Shown(m.command), refusal.Wait)
+		}
+		return false
+	}
+	m.use = reserved
+	return true
+}
+
+// ration keeps pictures to what Signal puts up with.
+func (b *Bot) ration(m *message) {
+	if wait, ok := b.Out.Picture(); !ok {
+		m.use.Refund()
+		m.reply, m.err = command.Reply{Text: b.Lang.TooManyPictures(wait)}, errRefused
+	}
 }
 
 // run calls the command. A panic ends this request and no other.
-func (b *Bot) run(ctx context.Context, m *message, args asked.Args) (reply command.Reply, err error) {
+func (b *Bot) run(ctx context.Context, m *message, r command.Request) (reply command.Reply, err error) {
+	ctx, cancel := context.WithTimeout(ctx, b.options.CommandTimeout)
+	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", errPanic, p)
@@ -54,19 +106,5 @@ func (b *Bot) run(ctx context.Context, m *message, args asked.Args) (reply comma
 				slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 		}
 	}()
-	return m.command.Run(ctx, command.Request{
-		Sender: m.in.Sender,
-		Name:   m.in.Name,
-		Group:  m.in.GroupID != "",
-		Args:   args,
-		Uses:   m.uses,
-	})
-}
-
-// waitReply tells somebody once how long to wait; a flood gets no second answer.
-func (b *Bot) waitReply(c *command.Command, r command.Refusal) command.Reply {
-	if !r.First {
-		return command.Reply{}
-	}
-	return command.Reply{Text: b.Lang.Wait(b.Commands.Shown(c), r.Wait)}
+	return m.command.Run(ctx, r)
 }

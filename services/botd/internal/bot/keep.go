@@ -8,16 +8,13 @@ import (
 	"time"
 
 	"quartet/kit/journal"
+	"quartet/services/botd/internal/fault"
 	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/transport"
 )
 
 const (
-	// maxAge is how old a message of an earlier life may be to be answered
-	// still. Nobody wants last night's cat in the morning.
-	maxAge = 10 * time.Minute
-
-	// tidyPeriod is short, so that no flood fills the ledger between two.
+	// tidyPeriod is short, so that no flood fills the store between two.
 	tidyPeriod = time.Second
 
 	// keepRetry is the pause before the next try to write to the ledger.
@@ -28,17 +25,20 @@ const (
 // start.
 var errLeft = errors.New("left for the next start")
 
+// errNotNoted ends a send that could not be noted before it began.
+var errNotNoted = errors.New("reply not begun")
+
 // keep writes a message to the ledger. It returns false for one that came
 // before, and for one that cannot be kept: without a note that it was taken, it
 // could be answered twice.
-func (b *Bot) keep(ctx context.Context, m *message) bool {
+func (b *Bot) keep(ctx context.Context, m *message, spilled bool) bool {
 	if m.in.Timestamp == 0 {
 		return true // without a name it can neither come twice nor be remembered
 	}
 	m.rec.BeginStore()
-	fresh, err := b.Ledger.Accept(&m.in, time.Now())
+	fresh, err := b.Ledger.Accept(&m.in, m.at, spilled)
 	for err != nil && b.mayKeepLater(err) && sleep(ctx, keepRetry) {
-		fresh, err = b.Ledger.Accept(&m.in, time.Now())
+		fresh, err = b.Ledger.Accept(&m.in, m.at, spilled)
 	}
 	m.rec.EndStore()
 	switch {
@@ -48,6 +48,7 @@ func (b *Bot) keep(ctx context.Context, m *message) bool {
 		b.drop(ctx, m, dropDuplicate)
 	default:
 		m.kept = true
+		fault.Point(fault.Journaled)
 		return true
 	}
 	return false
@@ -61,16 +62,14 @@ func (b *Bot) mayKeepLater(err error) bool {
 
 // resume puts what an earlier life took and did not answer in its place.
 func (b *Bot) resume(ctx context.Context) {
-	if r := b.Ledger.Recovered(); r != (ledger.Recovered{}) {
+	if r := b.Ledger.Recovered(); r != (ledger.Recovered{}) || b.Store.TornBytes() > 0 {
 		b.Counters.unknownAnswers(ctx, r.Unknown)
 		b.Log.LogAttrs(ctx, slog.LevelInfo, "going on where an earlier run ended", slog.Int("waiting", r.Waiting),
-			slog.Int("unknown", r.Unknown), slog.Int64("torn_bytes", r.TornBytes))
+			slog.Int("unknown", r.Unknown), slog.Int64("torn_bytes", b.Store.TornBytes()))
 	}
 	for _, w := range b.Ledger.Waiting() {
-		now := time.Now()
-		m := &message{in: w.Message, kept: true, cost: minCost + weight(&w.Message)}
-		m.rec.Start(now)
-		if now.Sub(w.At) > maxAge || w.Message.Sender == selftestSender { // nobody waits for that one any more
+		m := b.again(w.Message, w.At)
+		if b.outlived(m) {
 			b.drop(ctx, m, dropStale)
 			continue
 		}
@@ -78,24 +77,33 @@ func (b *Bot) resume(ctx context.Context) {
 	}
 }
 
-// begin notes that an answer is about to be sent.
+// begin notes that an answer is about to be sent, with all that becomes true by
+// that: the cooldown, the count of uses.
 func (b *Bot) begin(ctx context.Context, m *message) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", errLeft, err)
 	}
-	if !m.kept {
-		return nil
-	}
 	m.rec.BeginStore()
 	defer m.rec.EndStore()
-	err := b.Ledger.Begin(ledger.KeyOf(&m.in))
-	if err != nil {
+	defer b.Store.Step()()
+	records := m.use.Records(b.now())
+	if m.counted {
+		_, count := b.People.Count(m.in.Sender)
+		records = append(records, count...)
+	}
+	if !m.kept {
+		return b.Store.Append(records...)
+	}
+	err := b.Ledger.Begin(ledger.KeyOf(&m.in), records...)
+	if err != nil && !errors.Is(err, ledger.ErrCancelled) {
 		b.Log.LogAttrs(ctx, slog.LevelError, "reply not begun", slog.String("command", m.command.Name), slog.Any("err", err))
+		err = fmt.Errorf("%w: %w", errNotNoted, err)
 	}
 	return err
 }
 
-// settle notes what became of a message, sent or not.
+// settle notes what became of a message, sent or not. What the asker certainly
+// has not got does not count as a use.
 func (b *Bot) settle(ctx context.Context, m *message, err error) {
 	state := ledger.Sent
 	switch {
@@ -109,30 +117,30 @@ func (b *Bot) settle(ctx context.Context, m *message, err error) {
 	}
 	m.rec.BeginStore()
 	defer m.rec.EndStore()
+	defer b.Store.Step()()
+	if state == ledger.Failed {
+		b.note(ctx, m, state, m.use.Refund()...)
+		return
+	}
 	b.note(ctx, m, state)
 }
 
-// note writes a state that changes nothing any more for the asker: a failure
-// is reported and borne.
-func (b *Bot) note(ctx context.Context, m *message, s ledger.State) {
-	if !m.kept {
-		return
-	}
-	if err := b.Ledger.Settle(ledger.KeyOf(&m.in), s); err != nil {
-		b.Log.LogAttrs(ctx, slog.LevelError, "not noted what became of a message", slog.Any("err", err))
-	}
-}
-
-// tidy keeps the ledger short until ctx ends.
-func (b *Bot) tidy(ctx context.Context) error {
+// tidy keeps the store short until ctx ends. A store that can never be written
+// again before a restart ends the bot: its supervisor starts it anew.
+func (b *Bot) tidy(ctx context.Context, fail context.CancelCauseFunc) error {
 	failing := false
 	for sleep(ctx, tidyPeriod) {
-		err := b.Ledger.Tidy(time.Now())
+		if err := b.Store.Broken(); err != nil {
+			fail(err)
+			return fmt.Errorf("the store can take nothing more until a restart: %w", err)
+		}
+		b.Ledger.Tidy(time.Now())
+		err := errors.Join(b.Gate.Tidy(time.Now()), b.Store.Tidy())
 		switch {
 		case err != nil && !failing:
-			b.Log.LogAttrs(ctx, slog.LevelError, "the ledger cannot be shortened", slog.Any("err", err))
+			b.Log.LogAttrs(ctx, slog.LevelError, "the store cannot be shortened", slog.Any("err", err))
 		case err == nil && failing:
-			b.Log.LogAttrs(ctx, slog.LevelInfo, "the ledger can be shortened again")
+			b.Log.LogAttrs(ctx, slog.LevelInfo, "the store can be shortened again")
 		}
 		failing = err != nil
 	}

@@ -20,7 +20,6 @@ import (
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/envelope"
-	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/transport"
 )
 
@@ -32,8 +31,12 @@ type daemon struct {
 	onSend      func(ctx context.Context) error // nil sends
 	onStop      func()                          // comes before what is under way
 
-	mu   sync.Mutex
-	sent []string // guarded by mu
+	mu      sync.Mutex
+	sent    []string // guarded by mu, as all below
+	chats   []transport.Chat
+	left    []string
+	deleted []string
+	shown   []string // reactions and typing
 }
 
 func (d *daemon) Traits() transport.Traits {
@@ -67,13 +70,41 @@ func (d *daemon) Send(ctx context.Context, o transport.Outgoing) (transport.Rece
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.sent = append(d.sent, o.Text)
+	d.sent, d.chats = append(d.sent, o.Text), append(d.chats, o.Chat)
 	return transport.Receipt{Timestamp: 1}, nil
 }
 
-func (d *daemon) React(context.Context, transport.Reaction) error { return nil }
+func (d *daemon) React(_ context.Context, r transport.Reaction) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shown = append(d.shown, fmt.Sprint(r.Emoji, " ", r.Timestamp))
+	return nil
+}
 
-func (d *daemon) Typing(context.Context, transport.Chat, bool) error { return nil }
+func (d *daemon) Typing(context.Context, transport.Chat, bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shown = append(d.shown, "typing")
+	return nil
+}
+
+func (d *daemon) Leave(_ context.Context, group string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left = append(d.left, group)
+	return nil
+}
+
+func (d *daemon) Trust(context.Context, string) error { return nil }
+
+func (d *daemon) SetProfile(context.Context, transport.Profile) error { return nil }
+
+func (d *daemon) DeleteAttachment(_ context.Context, id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.deleted = append(d.deleted, id)
+	return nil
+}
 
 func (d *daemon) Check(context.Context) ([]transport.Warning, error) { return nil, nil }
 
@@ -94,21 +125,19 @@ func question(n int) string {
 	return fmt.Sprintf(`{"account":%q,"envelope":{"sourceUuid":"ala","timestamp":%d,"dataMessage":{"message":"!repeat %d"}}}`, number, n, n)
 }
 
+// spillBytes is what may wait on the tests' disks.
+const spillBytes = 64 << 20
+
 // startKept starts a bot whose ledger is on a disk.
-func startKept(t *testing.T, fs disk.FS, d *daemon, o bot.Options) *rig {
+func startKept(t *testing.T, fs disk.FS, d *daemon, o bot.Options, commands ...*command.Command) *rig {
 	t.Helper()
-	kept, err := ledger.Open(fs, ledger.Options{Dir: "state"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept, end := bot.Remember(t, fs, "state", spillBytes)
 	r := &rig{t: t, reader: metric.NewManualReader()}
-	r.run(kept, slog.NewTextHandler(t.Output(), nil), o, func(*timing.Instruments) transport.Transport { return d }, repeat)
+	r.run(kept, slog.NewTextHandler(t.Output(), nil), o, func(*timing.Instruments) transport.Transport { return d }, append(commands, repeat)...)
 	stop := r.stop
 	r.stop = sync.OnceFunc(func() {
 		stop()
-		if err := kept.Close(); err != nil {
-			t.Errorf("close the ledger: %v", err)
-		}
+		end()
 	})
 	t.Cleanup(r.stop)
 	return r
@@ -209,19 +238,14 @@ func TestNothingOvertakesWhatAStopLeft(t *testing.T) {
 
 func TestStaleIsNotAnswered(t *testing.T) {
 	fs, d := powerloss.New(), newDaemon()
-	kept, err := ledger.Open(fs, ledger.Options{Dir: "state"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept, end := bot.Remember(t, fs, "state", 0)
 	for n, age := range []time.Duration{time.Hour, time.Minute} {
 		m := &envelope.Message{Sender: "ala", Timestamp: int64(n + 1), Text: fmt.Sprint("!repeat ", n+1)}
-		if _, err := kept.Accept(m, time.Now().Add(-age)); err != nil {
+		if _, err := kept.Ledger.Accept(m, time.Now().Add(-age), false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := kept.Close(); err != nil {
-		t.Fatal(err)
-	}
+	end()
 	r := startKept(t, fs, d, bot.Options{})
 	r.answered(d, "2")
 	if n := r.dropped("stale"); n != 1 {

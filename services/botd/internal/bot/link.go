@@ -90,13 +90,16 @@ func (l *link) check(now time.Time) error {
 }
 
 // Ready returns why the bot cannot serve, or nil: it must be subscribed, must
-// have heard from the server lately, be able to keep what it takes, and its
-// account must be there.
+// have heard from the server lately, be able to keep what it takes and to send,
+// and its account must be there.
 func (b *Bot) Ready(ctx context.Context) error {
 	if err := b.link.check(time.Now()); err != nil {
 		return err
 	}
-	if err := b.Ledger.Err(); err != nil {
+	if err := b.Store.Err(); err != nil {
+		return err
+	}
+	if err := b.Out.Paused(); err != nil {
 		return err
 	}
 	_, err := b.accounts.Get(ctx, b.Number)

@@ -80,7 +80,7 @@ func (r *reader) Open() {
 
 func (r *reader) Frame(ctx context.Context, raw []byte) {
 	readAt := time.Now()
-	if r.Ledger.Durable() {
+	if r.Store.Durable() {
 		ctx = r.ctx // what still comes during a stop waits there, not here for room
 	}
 	r.link.hold()

@@ -90,7 +90,7 @@ func (b *Bot) readSelftest(w http.ResponseWriter, r *http.Request) (_ selftestAs
 		return none, http.StatusBadRequest, fmt.Errorf(`read the body, {"text":"!pomoc","lease":"30s"}: %w`, err)
 	}
 	call, ok := b.Reader.Read(req.Text, nil)
-	if !ok || b.Commands.Find(call.Name) == nil {
+	if !ok || b.commands.Load().Find(call.Name) == nil {
 		return none, http.StatusBadRequest, fmt.Errorf("%q is no command of this bot", req.Text)
 	}
 	ask := selftestAsk{text: req.Text, lease: defaultLease}
@@ -105,14 +105,14 @@ func (b *Bot) readSelftest(w http.ResponseWriter, r *http.Request) (_ selftestAs
 // selftest sends one message through the bot and waits for its end.
 func (b *Bot) selftest(ctx context.Context, ask selftestAsk) (verdict, error) {
 	now := time.Now()
-	b.gate.Lift(selftestSender, now.Add(ask.lease))
-	m := b.triage(selftestFrame(b.Number, b.options.SelftestGroup, ask.text, b.selftestTime(now)), time.Now())
+	b.Gate.Lift(selftestSender, now.Add(ask.lease))
+	m := b.triage(ctx, selftestFrame(b.Number, b.options.SelftestGroup, ask.text, b.selftestTime(now)), time.Now())
 	if m == nil {
 		return verdict{}, errors.New("the frame of the self-test was not taken for a command")
 	}
 	end := make(chan verdict, 1)
 	m.finished = func(v verdict) { end <- v }
-	if b.keep(ctx, m) {
+	if b.keep(ctx, m, false) {
 		b.enqueue(ctx, m, false)
 	}
 	select {

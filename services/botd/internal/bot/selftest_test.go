@@ -64,7 +64,7 @@ func TestSelftestReportsWhoseTimeItWas(t *testing.T) {
 
 func TestSelftestLiftsTheCooldownForItselfAlone(t *testing.T) {
 	limited := echo()
-	limited.Cooldown = time.Hour
+	limited.Limits.User = time.Hour
 	r := newRig(t, bot.Options{SelftestGroup: groupID}, limited)
 	for range 3 {
 		if w := probe(r, `{"text":"!echo x","lease":"1m"}`, nil); !strings.Contains(w.Body.String(), `"outcome":"ok"`) {
@@ -134,7 +134,7 @@ func TestSelftestCannotBeClaimedFromOutside(t *testing.T) {
 // Self-tests at the same time wait for each other like one person's commands.
 func TestSelftestsAtTheSameTimeAllEnd(t *testing.T) {
 	limited := echo()
-	limited.Cooldown = time.Hour
+	limited.Limits.User = time.Hour
 	r := newRig(t, bot.Options{SelftestGroup: groupID}, limited)
 	var all sync.WaitGroup
 	for n := range 10 {

@@ -9,33 +9,47 @@ import (
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/fault"
 	"quartet/services/botd/internal/pages"
 	"quartet/services/botd/internal/transport"
 )
 
-// send sends a reply to the chat that the message came from. Nothing to say is
-// no error.
-func (b *Bot) send(ctx context.Context, m *message, reply command.Reply) error {
-	if reply.Text == "" && reply.Picture == nil {
-		return nil
+// send sends a reply to the chat that the message came from, whose turn it is.
+// While Signal wants nothing it waits for that before it begins.
+func (b *Bot) send(ctx context.Context, m *message, chat transport.Chat) error {
+	sending, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
+	defer cancel()
+	if err := b.awaitLeave(sending); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", errLeft, err)
+		}
+		return err
 	}
 	if err := b.begin(ctx, m); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
-	defer cancel()
-	parts := pages.Split(reply.Text, pages.Limit) // a longer one signal-cli would upload as a file
-	if len(parts) == 0 {
-		parts = []string{""} // a picture without words
+	fault.Point(fault.Begun)
+	err := b.sendParts(sending, m, chat)
+	fault.Point(fault.Sent)
+	return err
+}
+
+// awaitLeave waits while Signal wants nothing: that is its time.
+func (b *Bot) awaitLeave(ctx context.Context) error {
+	if b.Out.Paused() == nil {
+		return nil
 	}
-	for i, part := range parts {
-		out := transport.Outgoing{Chat: chatOf(m), Text: part}
-		if i == 0 {
-			b.dress(&out, m, reply)
-		}
+	_, pause := timing.Send(ctx, b.chats, "pause")
+	err := b.Out.Wait(ctx)
+	pause.End(true, err)
+	return err
+}
+
+func (b *Bot) sendParts(ctx context.Context, m *message, chat transport.Chat) error {
+	for i, out := range b.parts(m, chat) {
 		if err := b.sendOne(ctx, m, out); err != nil {
 			if i > 0 { // the asker has something, so the whole is neither sent nor unsent
-				err = fmt.Errorf("part %d of %d: %w: %w", i+1, len(parts), transport.ErrOutcomeUnknown, err)
+				err = fmt.Errorf("part %d: %w: %w", i+1, transport.ErrOutcomeUnknown, err)
 			}
 			return err
 		}
@@ -43,10 +57,24 @@ func (b *Bot) send(ctx context.Context, m *message, reply command.Reply) error {
 	return nil
 }
 
+// parts is a reply as messages.
+func (b *Bot) parts(m *message, chat transport.Chat) []transport.Outgoing {
+	texts := pages.Split(m.reply.Text, pages.Limit) // a longer one signal-cli would upload as a file
+	if len(texts) == 0 {
+		texts = []string{""} // a picture without words
+	}
+	all := make([]transport.Outgoing, len(texts))
+	for i, text := range texts {
+		all[i] = transport.Outgoing{Chat: chat, Text: text}
+	}
+	b.dress(&all[0], m)
+	return all
+}
+
 // dress puts on the first part what only one can have: the picture, and the
 // quote of the question.
-func (b *Bot) dress(out *transport.Outgoing, m *message, reply command.Reply) {
-	if p := reply.Picture; p != nil {
+func (b *Bot) dress(out *transport.Outgoing, m *message) {
+	if p := m.reply.Picture; p != nil {
 		out.Attachment = &transport.Attachment{
 			ContentType: p.ContentType,
 			Filename:    m.command.Name + p.Extension(),
@@ -62,7 +90,7 @@ func (b *Bot) dress(out *transport.Outgoing, m *message, reply command.Reply) {
 const maxQuote = 200
 
 func (b *Bot) sendOne(ctx context.Context, m *message, out transport.Outgoing) error {
-	receipt, err := b.Signal.Send(ctx, out)
+	receipt, err := b.Out.Send(ctx, out)
 	if err != nil {
 		b.notSent(ctx, m, err)
 		return err
@@ -74,35 +102,26 @@ func (b *Bot) sendOne(ctx context.Context, m *message, out transport.Outgoing) e
 	return nil
 }
 
-// notSent reports a reply that did not certainly go out. It is not sent again
-// here: it may have arrived.
+// notSent reports a reply that did not certainly go out.
 func (b *Bot) notSent(ctx context.Context, m *message, err error) {
 	level := slog.LevelWarn
-	if refused, ok := errors.AsType[*transport.Error](err); ok {
-		b.Counters.refused(ctx, refused.Class)
-		if refused.Action().Alert {
-			level = slog.LevelError
-		}
+	if refused, ok := errors.AsType[*transport.Error](err); ok && refused.Action().Alert {
+		level = slog.LevelError
 	}
 	b.Log.LogAttrs(ctx, level, "reply not sent", slog.String("command", m.command.Name),
 		slog.Bool("outcome_unknown", errors.Is(err, transport.ErrOutcomeUnknown)), slog.Any("err", err))
 }
 
-// chatOf is where an answer belongs: where the question was asked.
-func chatOf(m *message) transport.Chat {
-	if m.in.GroupID != "" {
-		return transport.Chat{Group: m.in.GroupID}
-	}
-	return transport.Chat{User: m.in.Sender}
-}
-
 // end closes the record: one line in the log, the histograms, the span.
-func (b *Bot) end(ctx context.Context, m *message, err error) {
-	outcome := outcomeOf(err)
-	times := m.rec.End(outcome, err)
+func (b *Bot) end(ctx context.Context, m *message) {
+	fault.Point(fault.Settled)
+	outcome := outcomeOf(m.err)
+	times := m.rec.End(outcome, m.err)
+	b.recent.add(outcome, times)
 	b.Log.LogAttrs(ctx, slog.LevelDebug, "served", slog.String("command", m.command.Name),
 		slog.String("outcome", outcome.String()), slog.Any("timing", times))
-	m.end(verdict{outcome, times, err})
+	b.debugged.log(ctx, b.Log, m)
+	m.end(verdict{outcome, times, m.err})
 }
 
 // outcomeOf sorts errors into the outcomes that every service reports.
@@ -110,9 +129,9 @@ func outcomeOf(err error) timing.Outcome {
 	switch {
 	case err == nil:
 		return timing.OK
-	case errors.Is(err, errCooldown), isMisfit(err):
+	case errors.Is(err, errCooldown), errors.Is(err, errRefused), isMisfit(err):
 		return timing.Rejected
-	case errors.Is(err, errPanic):
+	case errors.Is(err, errPanic), errors.Is(err, errNotNoted):
 		return timing.InternalError
 	case errors.Is(err, context.DeadlineExceeded):
 		return timing.Timeout
@@ -126,4 +145,12 @@ func outcomeOf(err error) timing.Outcome {
 func isMisfit(err error) bool {
 	_, ok := errors.AsType[*asked.Misfit](err)
 	return ok
+}
+
+// chatty is how a reply is shown in a log, where that is switched on.
+func chatty(r *command.Reply) string {
+	if r.Picture != nil {
+		return r.Text + "[picture]"
+	}
+	return r.Text
 }

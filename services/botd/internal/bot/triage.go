@@ -7,42 +7,107 @@ import (
 	"quartet/services/botd/internal/envelope"
 )
 
+// freshEdit is how long after a message was sent an edit of it may still make a
+// command of it.
+const freshEdit = 2 * time.Minute
+
 // triage returns the message to answer, or nil for everything else that comes
-// over the wire, with a counted reason. It runs on the reader's goroutine.
-func (b *Bot) triage(raw []byte, readAt time.Time) *message {
-	ctx := context.Background() // nothing here waits
+// over the wire, with a counted reason. It runs on the reader's goroutine and
+// waits for nothing.
+func (b *Bot) triage(ctx context.Context, raw []byte, readAt time.Time) *message {
 	in, err := envelope.Parse(raw)
 	if err != nil {
 		b.Counters.drop(ctx, dropMalformed)
 		return nil
 	}
 	b.Counters.frame(ctx, in.Kind)
-	switch {
-	case in.Kind != envelope.KindText:
+	switch in.Kind {
+	case envelope.KindText, envelope.KindEdit:
+	case envelope.KindDelete, envelope.KindReceipt, envelope.KindSync:
+		b.aboutAnother(ctx, &in)
 		return nil
-	case in.Account != b.Number:
-		b.Counters.drop(ctx, dropForeignAccount)
+	default:
 		return nil
-	case in.Sender == "":
-		b.Counters.drop(ctx, dropNoSender)
-		return nil
-	case in.Number != "" && in.Number == b.Number:
-		b.Counters.drop(ctx, dropOwn) // our own words must never answer themselves
+	}
+	if why := b.unheard(&in, readAt); why != "" {
+		b.Counters.drop(ctx, why)
 		return nil
 	}
 	if !b.Reader.Addressed(in.Text, in.Mentions) {
 		return nil // people talking to each other
 	}
-	m := &message{in: in, cost: minCost + weight(&in)}
+	if why := b.unwanted(ctx, &in, readAt); why != "" {
+		b.Counters.drop(ctx, why)
+		return nil
+	}
+	m := &message{in: in, at: readAt, cost: minCost + weight(&in)}
 	m.rec.Start(readAt)
 	return m
 }
 
+// unheard returns why a text is nobody's that the bot could answer, "" when it
+// is somebody's.
+func (b *Bot) unheard(in *envelope.Message, readAt time.Time) dropReason {
+	switch {
+	case in.Account != b.Number:
+		return dropForeignAccount
+	case in.Sender == "":
+		return dropNoSender
+	case b.self.wrote(in):
+		return dropOwn // our own words must never answer themselves
+	}
+	if chat, ok := b.Out.Sent(in.Timestamp); ok && chat == chatOf(in) {
+		return dropOwn // and this is one of them, from an account whose number is hidden
+	}
+	return ""
+}
+
+// unwanted returns why a command is not to be answered, "" when it may be.
+func (b *Bot) unwanted(ctx context.Context, in *envelope.Message, readAt time.Time) dropReason {
+	admin := b.circle.admin(in)
+	switch {
+	case in.ServerTime > 0 && readAt.Sub(time.UnixMilli(in.ServerTime)) > b.options.MaxAge:
+		return dropStale
+	case in.Kind == envelope.KindEdit && time.Duration(in.Timestamp-in.Edits)*time.Millisecond > freshEdit:
+		return dropLateEdit
+	case !admin && b.Rules.Ignored(in.Sender):
+		return dropIgnored
+	case in.GroupID == "" && !b.circle.direct && !admin:
+		return dropNotDirect
+	case in.GroupID != "" && !admin && !b.knownGroup(in.GroupID):
+		b.stranger(ctx, in)
+		return dropUnknownGroup
+	}
+	return ""
+}
+
+// knownGroup reports whether the bot answers in a group. Where self-tests go, it
+// does.
+func (b *Bot) knownGroup(group string) bool {
+	return b.circle.all || b.circle.groups[group] || group == b.options.SelftestGroup || b.Rules.Allowed(group)
+}
+
+// aboutAnother takes in what says something about an earlier message.
+func (b *Bot) aboutAnother(ctx context.Context, in *envelope.Message) {
+	switch {
+	case in.Account != b.Number || in.Sender == "":
+	case in.Kind == envelope.KindDelete:
+		b.Ledger.Cancel(in.Sender, in.Deletes) // it is counted when its turn comes
+	case in.Kind == envelope.KindReceipt:
+		b.receipt(ctx, in)
+	default:
+		b.self.learn(in.Sender) // only our own account's devices send these
+	}
+}
+
 // weight is what the texts of a message weigh, with those of its mentions.
 func weight(in *envelope.Message) int64 {
-	n := len(in.Text) + len(in.Name) + len(in.Sender) + len(in.Number) + len(in.GroupID)
+	n := len(in.Text) + len(in.Name) + len(in.Sender) + len(in.Number) + len(in.GroupID) + len(in.GroupName) + len(in.To)
 	for _, m := range in.Mentions {
 		n += len(m.UUID) + len(m.Number) + mentionCost
+	}
+	for _, id := range in.Attachments {
+		n += len(id) + mentionCost
 	}
 	return int64(n)
 }

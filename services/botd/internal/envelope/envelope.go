@@ -4,11 +4,23 @@
 //
 // It is pure: bytes in, values out, no clock, no network, no log. Every field
 // of a frame may be missing or null and unknown ones are passed over, because
-// that is what the servers do.
+// that is what the servers do; a known one of another type makes it no frame.
+//
+// A frame is walked over once, and all of it is checked: what encoding/json
+// refuses is refused. That is not what decodes it because of the time: most
+// frames are noise. This way a look at one costs no allocation, and a message
+// three, and one more for each list that it has.
+//
+//	envelope.go  the message and its kinds
+//	frame.go     what is wanted of a frame, and where it stands there
+//	data.go      messages, edits and deletes; other.go what is none of them
+//	list.go      their lists
+//	scan.go      JSON, walked over; quoted.go its strings
+//	text.go      strings out of them
+//	group.go     the two spellings of a group's id
 package envelope
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -18,12 +30,13 @@ import (
 // Kind says what a frame carries.
 type Kind string
 
-// The kinds of frame. Only KindText can hold a command.
+// The kinds of frame. KindText can hold a command, KindEdit one that was mended.
 const (
 	KindText      Kind = "text"      // a data message with text
 	KindOther     Kind = "other"     // a data message without: reaction, picture, sticker, timer
 	KindGroup     Kind = "group"     // a group's members or title changed
-	KindEdit      Kind = "edit"      // an earlier message was changed
+	KindEdit      Kind = "edit"      // an earlier message was changed: its new text, whole
+	KindDelete    Kind = "delete"    // an earlier message was deleted by its author
 	KindSync      Kind = "sync"      // sent by another device of our own account
 	KindReceipt   Kind = "receipt"   // delivered, read, viewed
 	KindTyping    Kind = "typing"    // somebody types, or stopped
@@ -35,128 +48,169 @@ const (
 
 // Kinds lists every kind, for who counts by kind.
 func Kinds() []Kind {
-	return []Kind{KindText, KindOther, KindGroup, KindEdit, KindSync, KindReceipt, KindTyping, KindCall, KindStory, KindException, KindEmpty}
+	return []Kind{
+		KindText, KindOther, KindGroup, KindEdit, KindDelete, KindSync, KindReceipt,
+		KindTyping, KindCall, KindStory, KindException, KindEmpty,
+	}
 }
 
-// Message is one message as the bot sees it.
+// Message is one message as the bot sees it. It is also how one is kept on
+// disk, so what is empty takes no room there.
 type Message struct {
-	Kind    Kind
-	Account string // our own number, as registered
+	Kind    Kind   `json:",omitempty"`
+	Account string `json:",omitempty"` // our own number, as registered
 
-	Sender    string // the author's uuid: the only identity that stays
-	Number    string // the author's number; often unknown
-	Name      string // the author's profile name; may be empty
-	Device    int    // the author's device
-	Timestamp int64  // the sender's clock, milliseconds; with Sender it names the message
-	Text      string
-	GroupID   string // internal group id (base64 of 32 bytes); empty in a direct chat
-	Mentions  []asked.Mention
+	Sender     string `json:",omitempty"` // the author's uuid: the only identity that stays
+	Number     string `json:",omitempty"` // the author's number; often unknown
+	Name       string `json:",omitempty"` // the author's profile name; may be empty
+	Device     int    `json:",omitempty"` // the author's device
+	Timestamp  int64  `json:",omitempty"` // the sender's clock, milliseconds; with Sender it names the message
+	ServerTime int64  `json:",omitempty"` // when Signal's server took it, milliseconds; 0 when that is not told
+
+	Text        string          `json:",omitempty"`
+	GroupID     string          `json:",omitempty"` // internal group id (base64 of 32 bytes); empty in a direct chat
+	GroupName   string          `json:",omitempty"` // the group's title; may be empty
+	To          string          `json:",omitempty"` // of KindSync in a direct chat: whom our other device wrote to
+	Mentions    []asked.Mention `json:",omitempty"`
+	Attachments []string        `json:",omitempty"` // ids of what was sent along, at most 32
+
+	Edits   int64   `json:",omitempty"` // the Timestamp of the message that this one changes; 0 when it changes none
+	Deletes int64   `json:",omitempty"` // the Timestamp of the message that this one deletes; 0 when it deletes none
+	Receipt Receipt `json:",omitzero"`
+}
+
+// Receipt says what became of messages of ours at the sender's.
+type Receipt struct {
+	Delivered  bool    `json:",omitempty"`
+	Read       bool    `json:",omitempty"` // or viewed
+	Timestamps []int64 `json:",omitempty"` // which messages; the first 256 of them
 }
 
 // ErrFrame marks bytes that are no frame.
 var ErrFrame = errors.New("not a frame of the Signal API")
-
-// frame is the part of a frame that botd reads. JSON null leaves a field at its
-// zero value, so absent and null are one.
-type frame struct {
-	Account   string    `json:"account"`
-	Envelope  *body     `json:"envelope"`
-	Exception *struct{} `json:"exception"`
-	Error     string    `json:"error"`
-}
-
-type body struct {
-	Source       string `json:"source"`
-	SourceNumber string `json:"sourceNumber"`
-	SourceUUID   string `json:"sourceUuid"`
-	SourceName   string `json:"sourceName"`
-	SourceDevice int    `json:"sourceDevice"`
-	Timestamp    int64  `json:"timestamp"`
-
-	Data    *data     `json:"dataMessage"`
-	Edit    *struct{} `json:"editMessage"`
-	Sync    *struct{} `json:"syncMessage"`
-	Receipt *struct{} `json:"receiptMessage"`
-	Typing  *struct{} `json:"typingMessage"`
-	Call    *struct{} `json:"callMessage"`
-	Story   *struct{} `json:"storyMessage"`
-}
-
-type data struct {
-	Timestamp int64  `json:"timestamp"`
-	Message   string `json:"message"`
-	Mentions  []struct {
-		UUID   string `json:"uuid"`
-		Number string `json:"number"`
-		Start  int    `json:"start"`
-		Length int    `json:"length"`
-	} `json:"mentions"`
-	Group *struct {
-		ID   string `json:"groupId"`
-		Type string `json:"type"`
-	} `json:"groupInfo"`
-}
 
 // Parse reads one frame. Frames that carry only an exception or an error are
 // KindException and no error: the server reports somebody else's fault with them.
 // The error wraps ErrFrame when raw is not a JSON object of the expected shape.
 func Parse(raw []byte) (Message, error) {
 	var f frame
-	if err := json.Unmarshal(raw, &f); err != nil {
-		return Message{}, fmt.Errorf("%w: %w", ErrFrame, err)
+	kind, err := f.scan(raw)
+	if err != nil {
+		return Message{}, err
 	}
-	m := Message{Account: f.Account, Kind: KindEmpty}
-	e := f.Envelope
-	if e == nil {
-		if f.Exception != nil || f.Error != "" {
-			m.Kind = KindException
-			return m, nil
-		}
-		return Message{}, fmt.Errorf("%w: no envelope", ErrFrame)
+	return f.message(kind), nil
+}
+
+// Peek is Parse for who only wants to know what a frame is and for which
+// account; it allocates nothing. account is valid as long as raw is. ok is false
+// when only Parse can tell: for what is no frame, and for an account that is
+// written in another way than it is spelled.
+func Peek(raw []byte) (kind Kind, account []byte, ok bool) {
+	var f frame
+	kind, err := f.scan(raw)
+	if err != nil || !plain(f.account) {
+		return "", nil, false
 	}
-	m.Sender, m.Number, m.Name = e.SourceUUID, e.SourceNumber, e.SourceName
-	m.Device, m.Timestamp = e.SourceDevice, e.Timestamp
-	if m.Sender == "" {
-		m.Sender = e.Source // old servers name only this
+	return kind, f.account, true
+}
+
+// scan finds what is wanted of a frame.
+func (f *frame) scan(raw []byte) (Kind, error) {
+	s := scanner{b: raw}
+	f.read(&s)
+	switch {
+	case s.fault != 0:
+		return "", fmt.Errorf("%w: byte %d of %d is not as expected", ErrFrame, s.fault, len(raw))
+	case f.envelope.is:
+		return f.envelope.kind(), nil
+	case f.exception || len(f.fault) > 0:
+		return KindException, nil
 	}
-	m.Kind = e.kind()
-	if e.Data != nil {
-		m.Text = e.Data.Message
-		for _, n := range e.Data.Mentions {
-			m.Mentions = append(m.Mentions, asked.Mention{Start: n.Start, Length: n.Length, UUID: n.UUID, Number: n.Number})
-		}
-		if e.Data.Group != nil {
-			m.GroupID = e.Data.Group.ID
-		}
-		if e.Data.Timestamp != 0 {
-			m.Timestamp = e.Data.Timestamp
-		}
-	}
-	return m, nil
+	return "", fmt.Errorf("%w: no envelope", ErrFrame)
 }
 
 // kind is what the envelope carries. A frame has one of them; a data message
 // wins should a server ever send two.
 func (e *body) kind() Kind {
 	switch {
-	case e.Data != nil && e.Data.Group != nil && e.Data.Group.Type == "UPDATE":
-		return KindGroup
-	case e.Data != nil && e.Data.Message != "":
-		return KindText
-	case e.Data != nil:
-		return KindOther
-	case e.Edit != nil:
+	case e.data.is:
+		return e.data.kind()
+	case e.edit.is:
 		return KindEdit
-	case e.Sync != nil:
+	case e.sync.is:
 		return KindSync
-	case e.Receipt != nil:
+	case e.receipt.is:
 		return KindReceipt
-	case e.Typing != nil:
+	case e.typing:
 		return KindTyping
-	case e.Call != nil:
+	case e.call:
 		return KindCall
-	case e.Story != nil:
+	case e.story:
 		return KindStory
 	}
 	return KindEmpty
+}
+
+func (d *data) kind() Kind {
+	switch {
+	case string(d.group.kind) == "UPDATE":
+		return KindGroup
+	case d.deletes != 0:
+		return KindDelete
+	case len(d.message) > 0:
+		return KindText
+	}
+	return KindOther
+}
+
+// message makes a message out of what was found.
+func (f *frame) message(kind Kind) Message {
+	e := &f.envelope
+	d, edits := e.content(kind)
+	sender := e.uuid
+	if len(sender) == 0 {
+		sender = e.source // old servers name only this
+	}
+	// Author and group are kept for long, as keys, so they keep nothing else.
+	var author, group, t texts
+	t.Grow(len(f.account) + len(e.number) + len(e.name) + len(e.sync.to()) + len(d.message) + len(d.group.name) + d.mentions.bytes + d.attachments.bytes)
+	m := Message{
+		Kind: kind, Account: t.take(f.account),
+		Sender: author.take(sender), Number: t.take(e.number), Name: t.take(e.name), Device: int(e.device),
+		Timestamp: e.timestamp, ServerTime: e.received,
+		Text: t.take(d.message), GroupID: group.take(d.group.id), GroupName: t.take(d.group.name), To: t.take(e.sync.to()),
+		Mentions: t.takeMentions(&d.mentions), Attachments: t.takeIDs(&d.attachments),
+		Edits: edits, Deletes: d.deletes,
+	}
+	if d.timestamp != 0 {
+		m.Timestamp = d.timestamp
+	}
+	if kind == KindReceipt {
+		m.Receipt = Receipt{e.receipt.delivered, e.receipt.opened || e.receipt.watched, takeNumbers(&e.receipt.timestamps)}
+	}
+	return m
+}
+
+// content is the data message that a frame of this kind has, and the timestamp
+// of the message that it edits; an empty one for none.
+func (e *body) content(kind Kind) (d *data, edits int64) {
+	switch {
+	case kind == KindEdit:
+		return &e.edit.data, e.edit.target
+	case kind == KindSync && e.sync.edit.is:
+		return &e.sync.edit.data, e.sync.edit.target
+	case kind == KindSync:
+		return &e.sync.sent, 0
+	}
+	return &e.data, 0
+}
+
+// to is whom our other device wrote to, by the best name there is.
+func (y *synced) to() []byte {
+	for _, name := range [][]byte{y.uuid, y.number} {
+		if len(name) > 0 {
+			return name
+		}
+	}
+	return y.destination
 }

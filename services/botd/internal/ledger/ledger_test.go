@@ -3,7 +3,7 @@ package ledger_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +13,7 @@ import (
 	"quartet/kit/journal/powerloss"
 	"quartet/services/botd/internal/envelope"
 	"quartet/services/botd/internal/ledger"
+	"quartet/services/botd/internal/store"
 )
 
 var start = time.UnixMilli(1_700_000_000_000)
@@ -21,19 +22,42 @@ func message(n int) *envelope.Message {
 	return &envelope.Message{Kind: envelope.KindText, Sender: fmt.Sprint("s", n%7), Device: 1, Timestamp: int64(n), Text: fmt.Sprint("!echo ", n)}
 }
 
-func open(t *testing.T, fs disk.FS, o ledger.Options) *ledger.Ledger {
-	t.Helper()
-	l, err := ledger.Open(fs, o)
-	if err != nil {
-		t.Fatal(err)
+func onDisk() store.Options { return store.Options{Dir: "state"} }
+
+// life is a bot's, between two starts.
+type life struct {
+	*ledger.Ledger
+	store *store.Store
+}
+
+func tryOpen(fs disk.FS, o store.Options, others ...store.Book) (*life, error) {
+	s := store.New(fs, o)
+	l := &life{ledger.New(s), s}
+	if err := s.Open(append(others, l.Ledger)...); err != nil {
+		return nil, err
 	}
-	t.Cleanup(func() { l.Close() })
+	return l, l.Recover()
+}
+
+func open(t *testing.T, fs disk.FS, o store.Options, others ...store.Book) *life {
+	t.Helper()
+	l, err := tryOpen(fs, o, others...)
+	must(t, err)
+	t.Cleanup(func() {
+		l.store.Close()
+		for _, fault := range ledger.Check(l.Ledger) {
+			t.Error(fault)
+		}
+	})
 	return l
 }
 
-func accept(t *testing.T, l *ledger.Ledger, n int) bool {
+// key is that of a message of the tests.
+func key(n int) ledger.Key { return ledger.KeyOf(message(n)) }
+
+func accept(t *testing.T, l *life, n int) bool {
 	t.Helper()
-	fresh, err := l.Accept(message(n), start)
+	fresh, err := l.Accept(message(n), start, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +71,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
+func tidy(t *testing.T, l *life, now time.Time) {
+	t.Helper()
+	l.Tidy(now)
+	must(t, l.store.Tidy())
+}
+
 // waiting are the numbers of the messages that wait, in order.
-func waiting(l *ledger.Ledger) []int64 {
+func waiting(l *life) []int64 {
 	var all []int64
 	for _, w := range l.Waiting() {
 		all = append(all, w.Message.Timestamp)
@@ -56,23 +86,21 @@ func waiting(l *ledger.Ledger) []int64 {
 	return all
 }
 
-var onDisk = ledger.Options{Dir: "state"}
-
 func TestAMessageIsTakenOnce(t *testing.T) {
-	for name, o := range map[string]ledger.Options{"in memory": {}, "on disk": onDisk} {
+	for name, o := range map[string]store.Options{"in memory": {}, "on disk": onDisk()} {
 		t.Run(name, func(t *testing.T) {
 			l := open(t, powerloss.New(), o)
 			if !accept(t, l, 1) || accept(t, l, 1) {
 				t.Error("the second of two was taken, or the first was not")
 			}
-			must(t, l.Begin(ledger.KeyOf(message(1))))
-			must(t, l.Settle(ledger.KeyOf(message(1)), ledger.Sent))
+			must(t, l.Begin(key(1)))
+			must(t, l.Settle(key(1), ledger.Sent))
 			if accept(t, l, 1) {
 				t.Error("taken again after it was answered")
 			}
 			other := message(1)
 			other.Device = 2
-			if fresh, err := l.Accept(other, start); !fresh || err != nil {
+			if fresh, err := l.Accept(other, start, false); !fresh || err != nil {
 				t.Errorf("another device's message of the same moment: %t, %v", fresh, err)
 			}
 		})
@@ -83,17 +111,16 @@ func TestAMessageIsTakenOnce(t *testing.T) {
 // settled is over.
 func TestKilledBotGoesOn(t *testing.T) {
 	fs := powerloss.New()
-	l := open(t, fs, onDisk)
+	l := open(t, fs, onDisk())
 	for n := range 6 {
 		accept(t, l, n)
 	}
-	key := func(n int) ledger.Key { return ledger.KeyOf(message(n)) }
 	must(t, l.Begin(key(1)))
 	must(t, l.Settle(key(1), ledger.Sent))
 	must(t, l.Settle(key(2), ledger.Dropped))
 	must(t, l.Begin(key(3)))
 
-	l = open(t, fs.Clone(), onDisk) // killed: the disk is as it was
+	l = open(t, fs.Clone(), onDisk()) // killed: the disk is as it was
 	if got := waiting(l); fmt.Sprint(got) != "[0 4 5]" {
 		t.Errorf("waiting are %v", got)
 	}
@@ -113,22 +140,22 @@ func TestKilledBotGoesOn(t *testing.T) {
 // A checkpoint in the middle changes nothing of that.
 func TestCheckpointKeepsWhatIsRemembered(t *testing.T) {
 	fs := powerloss.New()
-	l := open(t, fs, onDisk)
-	const n = 40_000 // some ten MiB of journal
+	l := open(t, fs, onDisk())
+	const n = 15_000 // some MiB of journal
 	for i := range n {
 		accept(t, l, i)
-		must(t, l.Begin(ledger.KeyOf(message(i))))
+		must(t, l.Begin(key(i)))
 		if i%1000 != 0 {
-			must(t, l.Settle(ledger.KeyOf(message(i)), ledger.Sent))
+			must(t, l.Settle(key(i), ledger.Sent))
 		}
 		if i%5000 == 0 {
-			must(t, l.Tidy(start))
+			tidy(t, l, start)
 		}
 	}
 	accept(t, l, n)
-	must(t, ledger.Checkpoint(l))
+	must(t, l.store.Compact())
 	accept(t, l, n+1)
-	l = open(t, fs.Clone(), onDisk)
+	l = open(t, fs.Clone(), onDisk())
 	if got := waiting(l); fmt.Sprint(got) != fmt.Sprint([]int{n, n + 1}) {
 		t.Errorf("waiting are %v", got)
 	}
@@ -141,44 +168,85 @@ func TestCheckpointKeepsWhatIsRemembered(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	l := open(t, powerloss.New(), ledger.Options{})
-	for n := range 200_000 {
+	l := open(t, powerloss.New(), store.Options{})
+	const most = 1000
+	ledger.Remember(l.Ledger, most)
+	accept(t, l, 30_000) // waits, and is never forgotten
+	for n := range 10_000 {
 		accept(t, l, n)
-		must(t, l.Settle(ledger.KeyOf(message(n)), ledger.Sent))
+		must(t, l.Settle(key(n), ledger.Sent))
+		if got, least := ledger.Len(l.Ledger), min(n+2, most); got < least || got > most+most/4 {
+			t.Fatalf("after %d messages %d are remembered", n, got)
+		}
 	}
-	if n := ledger.Len(l); n > 1<<16 {
-		t.Errorf("%d messages are remembered", n)
-	}
-	if !accept(t, l, 0) || accept(t, l, 199_999) {
+	if !accept(t, l, 0) || accept(t, l, 9_999) || accept(t, l, 30_000) {
 		t.Error("not the oldest were forgotten")
 	}
-	must(t, l.Tidy(start.Add(ledger.Retention+time.Second)))
-	if n := ledger.Len(l); n != 1 {
-		t.Errorf("%d are remembered after their time, want the one that waits", n)
+	l.Tidy(start.Add(ledger.Retention + time.Second))
+	if got := waiting(l); fmt.Sprint(got) != "[30000 0]" || ledger.Len(l.Ledger) != 2 {
+		t.Errorf("%d are remembered after their time, %v wait", ledger.Len(l.Ledger), got)
 	}
 }
 
-// A ledger that cannot be written takes nothing, and says why.
+// What waits is bounded too, or a flood would fill the memory while the oldest
+// ones wait in the spill.
+func TestOnlySoManyMayWait(t *testing.T) {
+	l := open(t, powerloss.New(), store.Options{})
+	spilled(t, l, 1)
+	spilled(t, l, 2)
+	ledger.Crowd(l.Ledger, ledger.MaxOpen-2)
+	if _, err := l.Accept(message(3), start, true); !errors.Is(err, ledger.ErrTooMany) {
+		t.Fatal(err)
+	}
+	must(t, l.Settle(key(1), ledger.Dropped))
+	if !accept(t, l, 3) {
+		t.Error("there is room again, and it was not taken")
+	}
+	if _, err := l.Accept(message(4), start, true); !errors.Is(err, ledger.ErrTooMany) {
+		t.Error(err)
+	}
+	ledger.Crowd(l.Ledger, 2-ledger.MaxOpen)
+}
+
+func TestAMessageTakesLittleMemory(t *testing.T) {
+	l := open(t, powerloss.New(), store.Options{})
+	before := heap()
+	for n := range ledger.MaxEntries {
+		m := message(n)
+		m.Sender = fmt.Sprintf("%08x-0000-4000-8000-000000000000", n%1000)
+		if _, err := l.Accept(m, start, false); err != nil {
+			t.Fatal(err)
+		}
+		must(t, l.Begin(ledger.KeyOf(m)))
+	}
+	if grown := heap() - before; grown > 16<<20 {
+		t.Errorf("%d bytes for %d messages", grown, ledger.Len(l.Ledger))
+	}
+	runtime.KeepAlive(l)
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A ledger that cannot be written takes nothing.
 func TestFullDiskTakesNothing(t *testing.T) {
 	fs := powerloss.New()
-	l := open(t, fs, onDisk)
+	l := open(t, fs, onDisk())
 	fs.SetCapacity(64 << 10)
 	var err error
 	n := 0
 	for ; err == nil && n < 10_000; n++ {
-		_, err = l.Accept(message(n), start)
+		_, err = l.Accept(message(n), start, false)
 	}
-	if err == nil || l.Err() == nil {
+	if err == nil || l.store.Err() == nil {
 		t.Fatal("a full disk was not noticed")
 	}
-	if err := l.Tidy(start); err == nil {
-		t.Error("a full disk was shortened")
-	}
 	fs.SetCapacity(1 << 30)
-	must(t, l.Tidy(start)) // nobody may write for hours
-	if l.Err() != nil {
-		t.Errorf("room again, and still %v", l.Err())
-	}
+	tidy(t, l, start) // nobody may write for hours
 	if !accept(t, l, n-1) {
 		t.Error("what could not be taken counts as taken")
 	}
@@ -187,24 +255,24 @@ func TestFullDiskTakesNothing(t *testing.T) {
 // A bot that was killed when its journal was full starts again.
 func TestFullJournalIsNoEnd(t *testing.T) {
 	fs := powerloss.New()
-	l := open(t, fs, onDisk)
+	l := open(t, fs, onDisk(), filler{})
 	accept(t, l, 0)
-	must(t, l.Begin(ledger.KeyOf(message(0))))
+	must(t, l.Begin(key(0)))
+	accept(t, l, 1)
+	must(t, l.Settle(key(1), ledger.Dropped))
 	var err error
-	for n := 1; err == nil; n++ {
-		m := message(n)
-		m.Text = strings.Repeat("!", 1<<20)
-		if _, err = l.Accept(m, start); err == nil {
-			err = l.Settle(ledger.KeyOf(m), ledger.Sent)
+	for size := 4 << 20; size > 100; {
+		if err = l.store.Append(store.Record{Book: 'f', Data: make([]byte, size)}); err != nil {
+			size /= 2
 		}
 	}
 	for err = nil; err == nil; { // up to the last byte
-		err = l.Settle(ledger.KeyOf(message(1)), ledger.Sent)
+		err = l.Settle(key(1), ledger.Sent)
 	}
 	if !errors.Is(err, journal.ErrFull) {
 		t.Fatal(err)
 	}
-	l = open(t, fs.Clone(), onDisk)
+	l = open(t, fs.Clone(), onDisk(), filler{})
 	if r := l.Recovered(); r.Unknown != 1 || r.Waiting != 0 {
 		t.Errorf("recovered %+v", r)
 	}
@@ -213,15 +281,23 @@ func TestFullJournalIsNoEnd(t *testing.T) {
 	}
 }
 
+// filler is a book that only fills the journal.
+type filler struct{}
+
+func (filler) Letter() byte                  { return 'f' }
+func (filler) Apply([]byte) error            { return nil }
+func (filler) Dump(func([]byte) error) error { return nil }
+
 // What cannot be written takes the place of nothing that was.
 func TestWhatIsNotTakenForgetsNothing(t *testing.T) {
 	fs := powerloss.New()
-	l := open(t, fs, onDisk)
+	l := open(t, fs, onDisk())
+	ledger.Remember(l.Ledger, 100)
 	accept(t, l, 0)
-	must(t, l.Settle(ledger.KeyOf(message(0)), ledger.Sent))
+	must(t, l.Settle(key(0), ledger.Sent))
 	fs.SetCapacity(1)
-	for n := range 1<<16 + 10 {
-		if _, err := l.Accept(message(n+1), start); err == nil {
+	for n := range 300 {
+		if _, err := l.Accept(message(n+1), start, false); err == nil {
 			t.Fatal("written to a full disk")
 		}
 	}
@@ -230,36 +306,18 @@ func TestWhatIsNotTakenForgetsNothing(t *testing.T) {
 	}
 }
 
-// A sync that failed is known before the next message.
-func TestFailedSyncIsNoticed(t *testing.T) {
-	fs := powerloss.New()
-	l := open(t, fs, onDisk)
-	fs.SetFail(func(op powerloss.Op) error {
-		if op.Kind == "sync" {
-			return errors.New("broken disk")
-		}
-		return nil
-	})
-	accept(t, l, 1)
-	for deadline := time.Now().Add(20 * time.Second); l.Err() == nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("a failed sync was not noticed")
-		}
-	}
-}
-
 // One that was forgotten and comes again is as new, after a restart too.
 func TestTakenAgainAfterItsTime(t *testing.T) {
 	fs := powerloss.New()
-	l := open(t, fs, onDisk)
+	l := open(t, fs, onDisk())
 	accept(t, l, 1)
-	must(t, l.Settle(ledger.KeyOf(message(1)), ledger.Sent))
+	must(t, l.Settle(key(1), ledger.Sent))
 	later := start.Add(ledger.Retention + time.Second)
-	must(t, l.Tidy(later))
-	if fresh, err := l.Accept(message(1), later); !fresh || err != nil {
+	tidy(t, l, later)
+	if fresh, err := l.Accept(message(1), later, false); !fresh || err != nil {
 		t.Fatalf("%t, %v", fresh, err)
 	}
-	l = open(t, fs.Clone(), onDisk)
+	l = open(t, fs.Clone(), onDisk())
 	if w := l.Waiting(); len(w) != 1 || !w[0].At.Equal(later) {
 		t.Errorf("waiting are %+v", w)
 	}
@@ -267,66 +325,15 @@ func TestTakenAgainAfterItsTime(t *testing.T) {
 
 // The journal of another program is left alone.
 func TestAnotherProgramsFolder(t *testing.T) {
-	for _, record := range []string{"\x01\x02", `{"intent":1}`} {
+	for _, record := range []string{"\x01\x02", `l{"intent":1}`, `l{"k":{"s":"a","t":1},"s":"waiting","at":1}`, `l[`} {
 		fs := powerloss.New()
 		log, err := journal.Open(fs, "state", journal.Options{})
 		must(t, err)
 		_, err = log.Append([]byte(record))
 		must(t, err)
 		must(t, log.Close())
-		if _, err := ledger.Open(fs, onDisk); err == nil || !strings.Contains(err.Error(), "another program") {
+		if _, err := tryOpen(fs, onDisk()); err == nil || !strings.Contains(err.Error(), "another program") {
 			t.Errorf("%q: opened, %v", record, err)
 		}
-	}
-}
-
-// The power fails at a random moment, again and again. What was in the journal
-// for long enough is there; nothing is answered twice, whatever was lost: a
-// message whose answer was begun is never waiting again unless the loss took the
-// taking of it as well.
-func TestPowerLossForgetsOnlyTheEnd(t *testing.T) {
-	for seed := range uint64(300) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		fs := powerloss.New()
-		l, err := ledger.Open(fs, ledger.Options{Dir: "state", Always: true})
-		must(t, err)
-		begun := map[int64]bool{}
-		settled := map[int64]bool{}
-		taken := map[int64]bool{}
-		for n := range 20 + rnd.IntN(30) {
-			accept(t, l, n)
-			taken[int64(n)] = true
-			if rnd.IntN(3) > 0 {
-				must(t, l.Begin(ledger.KeyOf(message(n))))
-				begun[int64(n)] = true
-				if rnd.IntN(3) > 0 {
-					must(t, l.Settle(ledger.KeyOf(message(n)), ledger.Sent))
-					settled[int64(n)] = true
-				}
-			}
-			if rnd.IntN(15) == 0 {
-				must(t, ledger.Checkpoint(l))
-			}
-		}
-		after, err := ledger.Open(fs.Crash(rnd), ledger.Options{Dir: "state", Always: true})
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		// With Always every step that returned is safe.
-		for _, n := range waiting(after) {
-			if begun[n] {
-				t.Errorf("seed %d: message %d would be answered again", seed, n)
-			}
-			delete(taken, n)
-		}
-		for n := range taken {
-			if !begun[n] {
-				t.Errorf("seed %d: message %d is lost", seed, n)
-			}
-		}
-		if got, want := after.Recovered().Unknown, len(begun)-len(settled); got != want {
-			t.Errorf("seed %d: %d unknown, want %d", seed, got, want)
-		}
-		after.Close()
 	}
 }

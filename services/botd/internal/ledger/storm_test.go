@@ -21,10 +21,11 @@ import (
 func TestKillInAStorm(t *testing.T) {
 	const (
 		people = 4
-		each   = 3000
+		each   = 800
 	)
 	fs := powerloss.New()
-	l := open(t, fs, onDisk)
+	uses := newTally()
+	l := open(t, fs, onDisk(), uses)
 	message := func(person, n int) *envelope.Message {
 		return &envelope.Message{Sender: fmt.Sprint("p", person), Device: 1, Timestamp: int64(n), Text: "!ja"}
 	}
@@ -38,13 +39,16 @@ func TestKillInAStorm(t *testing.T) {
 				k := ledger.KeyOf(m)
 				for r, step := range []func() error{
 					func() error {
-						fresh, err := l.Accept(m, start)
+						fresh, err := l.Accept(m, start, n%3 == 0)
 						if !fresh {
 							t.Errorf("%v was not taken: %v", k, err)
 						}
 						return err
 					},
-					func() error { return l.Begin(k) },
+					func() error {
+						defer l.store.Step()()
+						return l.Begin(k, uses.use(name(k), 1))
+					},
 					func() error { return l.Settle(k, ledger.Sent) },
 				} {
 					begun[p][n].Store(int32(r + 1))
@@ -52,7 +56,7 @@ func TestKillInAStorm(t *testing.T) {
 						t.Error(err)
 					}
 					done[p][n].Store(int32(r + 1))
-					if fresh, err := l.Accept(m, start); fresh || err != nil {
+					if fresh, err := l.Accept(m, start, false); fresh || err != nil {
 						t.Errorf("%v was taken twice: %v", k, err)
 					}
 					if n%16 == 0 && r < 2 {
@@ -70,12 +74,10 @@ func TestKillInAStorm(t *testing.T) {
 				return
 			default:
 			}
-			if err := ledger.Checkpoint(l); err != nil {
+			if err := l.store.Compact(); err != nil {
 				t.Error(err)
 			}
-			if err := l.Tidy(start); err != nil {
-				t.Error(err)
-			}
+			l.Tidy(start)
 			time.Sleep(time.Millisecond)
 		}
 	})
@@ -87,17 +89,21 @@ func TestKillInAStorm(t *testing.T) {
 			}
 		}
 		clone := fs.Clone()
-		after := open(t, clone, onDisk)
+		used := newTally()
+		after := open(t, clone, onDisk(), used)
 		for p := range people {
 			for n := range each {
 				k := ledger.KeyOf(message(p, n))
-				s := ledger.StateOf(after, k)
+				s := after.StateOf(k)
+				if used.of(name(k)) == 1 != (rank[s] >= 2) {
+					t.Errorf("%v is %q, used %d times", k, s, used.of(name(k)))
+				}
 				if r := rank[s]; r < least[p][n] || r > begun[p][n].Load() {
 					t.Errorf("of %v is known %q; %d was done and %d begun", k, s, least[p][n], begun[p][n].Load())
 				}
 			}
 		}
-		must(t, after.Close())
+		must(t, after.store.Close())
 	}
 	for range 5 {
 		time.Sleep(rand.N(20 * time.Millisecond))
@@ -111,13 +117,13 @@ func TestKillInAStorm(t *testing.T) {
 
 // A message that is too long for the journal says nothing about others.
 func TestOneTooLongIsNoFault(t *testing.T) {
-	l := open(t, powerloss.New(), onDisk)
+	l := open(t, powerloss.New(), onDisk())
 	long := message(1)
 	long.Text = string(make([]byte, 2<<20)) // six bytes each in JSON
-	if fresh, err := l.Accept(long, start); fresh || !errors.Is(err, journal.ErrTooLarge) {
+	if fresh, err := l.Accept(long, start, false); fresh || !errors.Is(err, journal.ErrTooLarge) {
 		t.Fatalf("taken %t, %v", fresh, err)
 	}
-	if err := l.Err(); err != nil {
+	if err := l.store.Err(); err != nil {
 		t.Errorf("the ledger takes nothing any more: %v", err)
 	}
 	if !accept(t, l, 2) {

@@ -25,6 +25,17 @@ func (l Lang) DidYouMean(command string) string {
 // not taken.
 func (l Lang) TooManyWaiting(n int) string { return l.say(tooManyWaiting, count("n", n)) }
 
+// TooManyPictures says when the next picture can be had.
+func (l Lang) TooManyPictures(in time.Duration) string {
+	return l.say(tooManyPictures, text("in", l.In(in)))
+}
+
+// PausedBySignal says that Signal takes no more messages from the bot for a
+// while.
+func (l Lang) PausedBySignal(in time.Duration) string {
+	return l.say(pausedBySignal, text("in", l.In(in)))
+}
+
 // NotAllowed says that somebody may not use a command.
 func (l Lang) NotAllowed(command string) string { return l.say(notAllowed, text("command", command)) }
 
@@ -35,6 +46,9 @@ func (l Lang) OnlyInGroups(command string) string {
 
 // OnlyDirect says that a command does not work in a group.
 func (l Lang) OnlyDirect(command string) string { return l.say(onlyDirect, text("command", command)) }
+
+// NotHere says that a command works in other chats than this.
+func (l Lang) NotHere(command string) string { return l.say(notHere, text("command", command)) }
 
 // OffHere says that a command is switched off in this chat.
 func (l Lang) OffHere(command string) string { return l.say(offHere, text("command", command)) }
@@ -51,14 +65,15 @@ func (l Lang) AboutYou(person string, uses int, forget string) string {
 	return l.say(me, l.person(person), count("n", uses), text("forget", forget))
 }
 
-// NothingAboutYou says that nothing is stored about somebody.
+// NothingAboutYou says that nothing is stored about somebody but what keeps
+// the bot from answering twice.
 func (l Lang) NothingAboutYou(person string) string { return l.say(meNothing, l.person(person)) }
 
-// Forgotten says that what was stored is erased.
+// Forgotten says that what was stored is erased, and what stays for a while.
 func (l Lang) Forgotten() string { return l.say(forgotten) }
 
-// OptedOut says that it is erased and that nothing will be stored; back is the
-// command that allows it again.
+// OptedOut says that it is erased and that no more will be stored than that;
+// back is the command that allows it again.
 func (l Lang) OptedOut(back string) string { return l.say(optedOut, text("back", back)) }
 
 // OptedIn says that things may be stored again.
@@ -66,35 +81,6 @@ func (l Lang) OptedIn() string { return l.say(optedIn) }
 
 // NoPicture says that there is no picture for what was asked for.
 func (l Lang) NoPicture(query string) string { return l.say(noPicture, theirs("query", query)) }
-
-// GroupAllowed confirms that the bot answers in a group.
-func (l Lang) GroupAllowed(group string) string { return l.say(groupAllowed, l.group(group)) }
-
-// GroupLeft confirms that the bot leaves a group.
-func (l Lang) GroupLeft(group string) string { return l.say(groupLeft, l.group(group)) }
-
-// PersonIgnored confirms that somebody is ignored.
-func (l Lang) PersonIgnored(person string) string { return l.say(personIgnored, l.person(person)) }
-
-// PersonHeard confirms that somebody is no longer ignored.
-func (l Lang) PersonHeard(person string) string { return l.say(personHeard, l.person(person)) }
-
-// SwitchedOn confirms that a command works in this chat.
-func (l Lang) SwitchedOn(command string) string { return l.say(switchedOn, text("command", command)) }
-
-// SwitchedOff confirms that a command does not work in this chat.
-func (l Lang) SwitchedOff(command string) string { return l.say(switchedOff, text("command", command)) }
-
-// CooldownSet confirms a command's cooldown; 0 is none.
-func (l Lang) CooldownSet(command string, d time.Duration) string {
-	if d <= 0 {
-		return l.say(cooldownNone, text("command", command))
-	}
-	return l.say(cooldownSet, text("command", command), text("duration", l.Lasting(d)))
-}
-
-// NoCommand tells an admin that there is no command of that name.
-func (l Lang) NoCommand(typed string) string { return l.say(noCommand, theirs("command", typed)) }
 
 // Credit is whose a picture is. Everything may be empty.
 type Credit struct {

@@ -28,12 +28,16 @@ func (l Lang) HelpHeader(s Scope) string {
 }
 
 // HelpLine is one line of that list: how a command is called (Usage), under
-// which other names, and what it does.
+// which other names, and what it does, if that is known.
 func (l Lang) HelpLine(usage string, aliases []string, about string) string {
-	if len(aliases) == 0 {
-		return l.say(helpLine, text("call", usage), text("about", about))
+	call := usage
+	if len(aliases) > 0 {
+		call = l.say(helpAliases, text("call", usage), text("aliases", strings.Join(aliases, ", ")))
 	}
-	return l.say(helpLineAliases, text("call", usage), text("aliases", strings.Join(aliases, ", ")), text("about", about))
+	if about == "" {
+		return call
+	}
+	return l.say(helpLine, text("call", call), text("about", about))
 }
 
 // Topic is a built-in command.
@@ -54,6 +58,7 @@ const (
 	SwitchOn
 	SwitchOff
 	Cooldown
+	Debug
 )
 
 // About says in one line what a built-in command does.
@@ -79,7 +84,8 @@ func (l Lang) Usage(command string, params []asked.Param) string {
 }
 
 // Param is what people call a parameter: command, group, person, seconds,
-// number, word and words are translated, any other name is said as it is.
+// number, word, words, lasting and switch are translated, any other name is
+// said as it is.
 func (l Lang) Param(name string) string {
 	switch name {
 	case "command":
@@ -96,6 +102,10 @@ func (l Lang) Param(name string) string {
 		return l.say(paramWord)
 	case "words":
 		return l.say(paramWords)
+	case "lasting":
+		return l.say(paramLasting)
+	case "switch":
+		return l.say(paramSwitch)
 	}
 	return name
 }
@@ -111,6 +121,8 @@ func (l Lang) BadArguments(m *asked.Misfit, how string) string {
 		fault = l.say(notNumber, param, theirs("got", m.Got))
 	case asked.OutOfRange:
 		fault = l.say(outOfRange, param, theirs("got", m.Got), count("min", int(m.Param.Min)), count("max", int(m.Param.Max)))
+	case asked.Unfit:
+		fault = l.say(unfit, param, theirs("got", m.Got))
 	default:
 		fault = l.say(tooMany)
 	}

@@ -8,7 +8,7 @@ const (
 	helpDirect
 	helpAdmins
 	helpLine
-	helpLineAliases
+	helpAliases
 
 	aboutHelp
 	aboutCat
@@ -23,14 +23,18 @@ const (
 	aboutSwitchOn
 	aboutSwitchOff
 	aboutCooldown
+	aboutDebug
 
 	wait
 	failed
 	didYouMean
 	tooManyWaiting
+	tooManyPictures
+	pausedBySignal
 	notAllowed
 	onlyInGroups
 	onlyDirect
+	notHere
 	offHere
 	unknownGroup
 	groupUnnamed
@@ -50,12 +54,20 @@ const (
 	switchedOff
 	cooldownSet
 	cooldownNone
+	cooldownUnset
+	fixed
 	noCommand
+	noUUID
+	adminsHeard
+	tooManyKept
+	debugOn
+	debugOff
 
 	missing
 	notNumber
 	outOfRange
 	tooMany
+	unfit
 	usage
 
 	paramCommand
@@ -65,6 +77,8 @@ const (
 	paramNumber
 	paramWord
 	paramWords
+	paramLasting
+	paramSwitch
 
 	credit
 	creditNoAuthor
@@ -75,10 +89,12 @@ const (
 	statusReady
 	statusNotReady
 	statusAnswers
+	statusWaiting
 	statusTimes
 	statusOwn
 	statusUpstream
 	statusSend
+	statusSlowest
 
 	in
 	soon

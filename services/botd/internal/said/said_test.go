@@ -83,16 +83,16 @@ func TestParseLang(t *testing.T) {
 
 func TestNamesOfPeopleCannotDisturbASentence(t *testing.T) {
 	for name, want := range map[string]string{
-		"Ala":              "Ignoruję: Ala.",
-		" \u200b\n ":       "Ignoruję: Ktoś bez nazwy.",
-		"Ala\n\n!status":   "Ignoruję: Ala !status.",
-		"\u202eAla":        "Ignoruję: Ala.",
-		"{person} {n:a|b}": "Ignoruję: {person} {n:a|b}.",
-		"👨‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿":           "Ignoruję: 👨‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿.",
-		strings.Repeat("a", 5000): "Ignoruję: " + strings.Repeat("a", 77) + "….",
+		"Ala":              "Ala",
+		" \u200b\n ":       "Ktoś bez nazwy",
+		"Ala\n\n!status":   "Ala !status",
+		"\u202eAla":        "Ala",
+		"{person} {n:a|b}": "{person} {n:a|b}",
+		"👨‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿":           "👨‍👩‍👧 🏴󠁧󠁢󠁥󠁮󠁧󠁿",
+		strings.Repeat("a", 5000): strings.Repeat("a", 77) + "…",
 	} {
-		if got := said.Polish.PersonIgnored(name); got != want {
-			t.Errorf("PersonIgnored(%q) = %q, want %q", name, got, want)
+		if got := said.Polish.AboutYou(name, 1, "!zapomnij"); !strings.HasPrefix(got, want+": ") {
+			t.Errorf("%q is called %q, want %q", name, got, want)
 		}
 	}
 }
@@ -108,6 +108,29 @@ func TestCaptionsAreBounded(t *testing.T) {
 	}
 	if c := said.English.Caption(said.Credit{Title: "a\nb"}); c != "a b" {
 		t.Errorf("a title of two lines: %q", c)
+	}
+}
+
+// Only what has taken time is blamed for it.
+func TestTheSlowestPartIsNamed(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		own, upstream, send time.Duration
+		pl, en              string
+	}{
+		{own: 1, pl: "moja część, 100%", en: "my own part, 100%"},
+		{own: s, upstream: 5 * s, send: 2 * s, pl: "cudze serwery, 63%", en: "other servers, 63%"},
+		{own: s, upstream: s, send: 2 * s, pl: "wysyłka, 50%", en: "sending, 50%"},
+		{own: 1 << 62, upstream: 1 << 62, send: 1<<62 + 1<<60, pl: "wysyłka, 38%", en: "sending, 38%"},
+		{},
+	} {
+		state := said.State{Own: said.Spread{Sum: tt.own}, Upstream: said.Spread{Sum: tt.upstream}, Send: said.Spread{Sum: tt.send}}
+		for l, want := range map[said.Lang]string{said.Polish: tt.pl, said.English: tt.en} {
+			got := l.State(state)
+			if want == "" && strings.Contains(got, "%.") || !strings.HasSuffix(got, want+".") && want != "" {
+				t.Errorf("%v, %v, %v: want %q at the end of:\n%s", tt.own, tt.upstream, tt.send, want, got)
+			}
+		}
 	}
 }
 

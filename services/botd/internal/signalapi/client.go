@@ -3,6 +3,12 @@
 //
 // The server keeps nothing for a client: a frame that nobody reads at the
 // moment it arrives is gone. So this transport cannot press back.
+//
+//	client.go   the client; can this server serve us?
+//	receive.go  the websocket
+//	send.go     messages, reactions, typing
+//	account.go  groups, keys, our profile, files that were received
+//	link.go     becoming another device of an account
 package signalapi
 
 import (
@@ -54,15 +60,15 @@ func (c *Client) Check(ctx context.Context) ([]transport.Warning, error) {
 		Mode    string `json:"mode"`
 		Version string `json:"version"`
 	}
-	if err := c.get(ctx, "about", "/v1/about", &about); err != nil {
+	if err := c.get(ctx, "about", "/v1/about", nil, &about); err != nil {
 		return nil, err
 	}
 	warnings := transport.RESTWarnings(about.Version)
 	if !strings.HasPrefix(about.Mode, "json-rpc") {
 		return warnings, fmt.Errorf("signal-cli-rest-api at %s runs in mode %q, which has no websocket: start it with MODE=json-rpc", c.base.Redacted(), about.Mode)
 	}
-	var accounts []string
-	if err := c.get(ctx, "accounts", "/v1/accounts", &accounts); err != nil {
+	accounts, err := c.Accounts(ctx)
+	if err != nil {
 		return warnings, err
 	}
 	if !slices.Contains(accounts, c.number) {
@@ -75,8 +81,10 @@ func (c *Client) Check(ctx context.Context) ([]transport.Warning, error) {
 }
 
 // get decodes the answer of a GET into out.
-func (c *Client) get(ctx context.Context, operation, path string, out any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.JoinPath(path).String(), nil)
+func (c *Client) get(ctx context.Context, operation, path string, query url.Values, out any) error {
+	u := c.base.JoinPath(path)
+	u.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return err
 	}

@@ -10,3 +10,9 @@ import (
 func (c *Client) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	c.dialer = &http.Client{Transport: &http.Transport{DialContext: dial}}
 }
+
+// The readers of answers.
+var (
+	ParseReceipt = parseReceipt
+	Refused      = refused
+)

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -156,4 +159,106 @@ func TestCheckWarnsOfAVersionThatMixesAccounts(t *testing.T) {
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0].Text, "0.95") {
 		t.Errorf("%+v, %v", warnings, err)
 	}
+}
+
+// The server is well only if signal-cli answers through it: its own health
+// check is not asked, for it says 204 whatever happens.
+func TestCheckDoesNotBelieveTheHealthCheck(t *testing.T) {
+	asked := make(chan string, 10)
+	c := client(t, func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		switch r.URL.Path {
+		case "/v1/health":
+			w.WriteHeader(http.StatusNoContent)
+		case "/v1/about":
+			fmt.Fprint(w, `{"mode":"json-rpc"}`)
+		default:
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, `{"error":"Couldn't get list of accounts: connection closed"}`)
+		}
+	})
+	if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "accounts") {
+		t.Errorf("got %v", err)
+	}
+	if len(asked) != 2 || <-asked != "/v1/about" || <-asked != "/v1/accounts" {
+		t.Error("something else was asked")
+	}
+}
+
+// The container listens minutes after it was started. Until then everything
+// fails at once, and nothing counts as sent.
+func TestAServerThatIsNotThereYetIsAnErrorAtOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := clientAt(t, "http://"+l.Addr().String())
+	l.Close()
+	r := newRecorder()
+	_, check := c.Check(t.Context())
+	for _, err := range []error{check, c.Receive(t.Context(), r), c.Typing(t.Context(), transport.Chat{User: "u"}, true)} {
+		if err == nil || errors.Is(err, transport.ErrOutcomeUnknown) || strings.Contains(err.Error(), "15550100000") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if r.open.Load() {
+		t.Error("it was opened")
+	}
+}
+
+// A server that restarts ends the call, and the next one receives again: what
+// came between is lost, which the receiver can tell by Open.
+func TestReceiveCanBeCalledAgainAfterARestart(t *testing.T) {
+	var conns atomic.Int64
+	c := client(t, serveSocket(t, func(ctx context.Context, conn *websocket.Conn) {
+		if err := conn.Write(ctx, websocket.MessageText, fmt.Append(nil, "frame ", conns.Add(1))); err != nil {
+			t.Error(err)
+		}
+		if conns.Load() == 1 {
+			conn.Close(websocket.StatusGoingAway, "restart")
+		} // else it is cut
+	}))
+	for i := range 2 {
+		r := newRecorder()
+		if err := c.Receive(t.Context(), r); err == nil {
+			t.Error("it ended without a reason")
+		}
+		if got := <-r.frames; !r.open.Load() || got != fmt.Sprint("frame ", i+1) {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// The frame that the server sends together with its handshake is the first one
+// lost if nobody reads yet.
+func TestAFrameRightBehindTheHandshakeIsHandedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		_ = receiveInto(t, t.Context(), r, func(conn net.Conn) {
+			conn.Write([]byte("\x81\x05hello\x88\x02\x03\xe8"))
+			io.Copy(io.Discard, conn)
+		})
+		if got := <-r.frames; got != "hello" || !r.open.Load() {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// A burst is taken as fast as the receiver takes it: between two frames there
+// is nothing to wait for, even while the server answers no ping.
+func TestABurstIsTakenWithoutAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		begun := time.Now()
+		_ = receiveInto(t, t.Context(), r, func(conn net.Conn) {
+			for i := range 1000 {
+				body := fmt.Sprintf("%03d", i)
+				conn.Write(append([]byte{0x81, byte(len(body))}, body...))
+			}
+			conn.Close()
+		})
+		if len(r.frames) != 1000 || time.Since(begun) != 0 {
+			t.Errorf("%d frames after %s", len(r.frames), time.Since(begun))
+		}
+	})
 }

@@ -113,16 +113,11 @@ func sendBody(number string, o transport.Outgoing) ([]byte, error) {
 	size := 512 + len(o.Text)
 	var attachment *transport.Attachment
 	if o.Attachment != nil {
-		a := *o.Attachment
-		if a.Path != "" {
-			data, err := os.ReadFile(a.Path)
-			if err != nil {
-				return nil, err
-			}
-			a.Data, a.Filename = data, filepath.Base(a.Path)
+		var err error
+		if attachment, err = loaded(o.Attachment); err != nil {
+			return nil, err
 		}
-		attachment = &a
-		size += base64.StdEncoding.EncodedLen(len(a.Data))
+		size += base64.StdEncoding.EncodedLen(len(attachment.Data))
 	}
 	b := append(make([]byte, 0, size), `{"number":`...)
 	b = transport.AppendString(b, number)
@@ -142,6 +137,18 @@ func sendBody(number string, o transport.Outgoing) ([]byte, error) {
 	// notify_self would add our own account to a group's recipients and come
 	// back to us as a frame.
 	return append(b, `,"notify_self":false}`...), nil
+}
+
+// loaded is an attachment with its data, which may have to be read.
+func loaded(a *transport.Attachment) (*transport.Attachment, error) {
+	if a.Path == "" {
+		return a, nil
+	}
+	data, err := os.ReadFile(a.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &transport.Attachment{ContentType: a.ContentType, Filename: filepath.Base(a.Path), Data: data}, nil
 }
 
 // appendMentions appends a list of mentions under a name, nothing for none.
@@ -194,8 +201,8 @@ func parseReceipt(raw []byte) (transport.Receipt, error) {
 	var r transport.Receipt
 	for _, s := range all {
 		at, err := strconv.ParseInt(strings.Trim(string(s.Timestamp), `"`), 10, 64)
-		if err != nil {
-			return transport.Receipt{}, errors.New("its timestamp is no number")
+		if err != nil || at <= 0 {
+			return transport.Receipt{}, errors.New("its timestamp is none")
 		}
 		r.Timestamp = at
 		for _, f := range s.Errors.Recipients {

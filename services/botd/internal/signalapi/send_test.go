@@ -168,6 +168,82 @@ func TestSendTellsARefusal(t *testing.T) {
 	}
 }
 
+// What lifts a limit reaches the operator: a captcha's token, and never one that
+// is empty.
+func TestSendTellsTheTokensOfCaptchas(t *testing.T) {
+	for tokens, want := range map[string][]string{`[""]`: {}, `["tok","","b"]`: {"tok", "b"}, `null`: nil} {
+		c := client(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusTooManyRequests)
+			io.WriteString(w, `{"error":"Failed to send message due to rate limiting","challenge_tokens":`+tokens+`,"account":"+15550100000"}`)
+		})
+		_, err := c.Send(t.Context(), transport.Outgoing{Chat: transport.Chat{User: "u"}, Text: "x"})
+		refused, ok := errors.AsType[*transport.Error](err)
+		if !ok || !slices.Equal(refused.Challenges, want) || !refused.Action().Pause || refused.Action().RetryOnce {
+			t.Errorf("%s: %+v", tokens, err)
+		}
+		if strings.Contains(err.Error(), "tok") {
+			t.Errorf("a token would reach the log: %v", err)
+		}
+	}
+}
+
+// A server has a bug that kills it when an attachment begins with "base64,".
+func TestAnAttachmentNeverBeginsLikeTheOneThatKillsTheServer(t *testing.T) {
+	for _, a := range []transport.Attachment{{}, {Data: []byte("x")}, {ContentType: "base64,", Filename: "base64,", Data: []byte("base64,")}} {
+		var got struct {
+			Attachments []string `json:"base64_attachments"`
+		}
+		c := client(t, func(w http.ResponseWriter, r *http.Request) {
+			if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+				t.Error(err)
+			}
+			w.WriteHeader(http.StatusCreated)
+			io.WriteString(w, `{"timestamp":"1"}`)
+		})
+		if _, err := c.Send(t.Context(), transport.Outgoing{Chat: transport.Chat{User: "u"}, Attachment: &a}); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Attachments) != 1 || !strings.HasPrefix(got.Attachments[0], "data:") || strings.Count(got.Attachments[0], "base64,") != 1 {
+			t.Errorf("sent %q", got.Attachments)
+		}
+	}
+}
+
+// An answer goes where the question was asked, whatever else the chat names.
+func TestAGroupIsAnsweredInTheGroup(t *testing.T) {
+	c, got := noting(t, http.StatusCreated, `{"timestamp":"1"}`)
+	chat := transport.Chat{Group: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", User: "u1"}
+	_, err := c.Send(t.Context(), transport.Outgoing{Chat: chat, Text: "x"})
+	for _, err := range []error{err, c.React(t.Context(), transport.Reaction{Chat: chat, Author: "u2"}), c.Typing(t.Context(), chat, true)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for _, call := range *got {
+		if !strings.Contains(call, `"group.QUFFQ0F3UUZCZ2NJQ1FvTERBME9EeEFSRWhNVUZSWVhHQmthR3h3ZEhoOD0="`) || strings.Contains(call, `"u1"`) {
+			t.Errorf("sent %s", call)
+		}
+	}
+}
+
+func FuzzReceipt(f *testing.F) {
+	for _, seed := range []string{
+		`{"timestamp":"1700000000001"}`, `[{"timestamp":"1700000000001","errors":{"recipients":[{"uuid":"u2","reason":"IDENTITY_FAILURE"}]}}]`,
+		`[]`, `null`, `[null]`, `{"timestamp":1}`, `[{"timestamp":"-1"}]`, `{"timestamp":"1\u0030"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		receipt, err := signalapi.ParseReceipt(raw)
+		if (err == nil) != (receipt.Timestamp > 0) {
+			t.Errorf("%s: %+v, %v", raw, receipt, err)
+		}
+		if e := signalapi.Refused(400, raw); !slices.Contains(transport.Classes(), e.Class) || slices.Contains(e.Challenges, "") {
+			t.Errorf("%s: %+v", raw, e)
+		}
+	})
+}
+
 // A server that answers before it has read everything still gets the message
 // that it was sent, and not the next one's bytes. The race detector judges.
 func TestEarlyAnswerDoesNotMixMessages(t *testing.T) {

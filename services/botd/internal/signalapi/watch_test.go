@@ -93,6 +93,11 @@ func TestCloseCodeIsTold(t *testing.T) {
 // peer does, all on an imitated clock.
 func receiveFrom(t *testing.T, ctx context.Context, peer func(net.Conn)) error {
 	t.Helper()
+	return receiveInto(t, ctx, newRecorder(), peer)
+}
+
+func receiveInto(t *testing.T, ctx context.Context, to *recorder, peer func(net.Conn)) error {
+	t.Helper()
 	c := clientAt(t, "http://signal:8080")
 	c.DialWith(func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
@@ -109,5 +114,5 @@ func receiveFrom(t *testing.T, ctx context.Context, peer func(net.Conn)) error {
 		}()
 		return ours, nil
 	})
-	return c.Receive(ctx, newRecorder())
+	return c.Receive(ctx, to)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"quartet/services/botd/internal/transport"
 )
@@ -28,7 +29,7 @@ func (c *Client) Check(ctx context.Context) ([]transport.Warning, error) {
 			Text: "signal-cli receives whether we are there or not, and messages are lost while we are not: start it with --receive-mode=manual",
 		})
 	}
-	raw, err = c.ask(ctx, "listAccounts")
+	accounts, err := c.Accounts(ctx)
 	if refused, ok := errors.AsType[*transport.Error](err); ok && refused.Code == transport.CodeMethod {
 		return append(warnings, transport.Warning{
 			Name: "signal_cli_one_account",
@@ -38,26 +39,32 @@ func (c *Client) Check(ctx context.Context) ([]transport.Warning, error) {
 	if err != nil {
 		return warnings, err
 	}
-	return warnings, c.findAccount(raw)
+	if !slices.Contains(accounts, c.number) {
+		return warnings, &transport.Error{
+			Class: transport.ClassAccount,
+			Text:  fmt.Sprintf("our number is not among the %d accounts of signal-cli: register or link it there", len(accounts)),
+		}
+	}
+	return warnings, nil
 }
 
-// findAccount looks for our number in the answer to listAccounts.
-func (c *Client) findAccount(raw []byte) error {
+// Accounts lists the numbers that signal-cli has.
+func (c *Client) Accounts(ctx context.Context) ([]string, error) {
+	raw, err := c.ask(ctx, "listAccounts")
+	if err != nil {
+		return nil, err
+	}
 	var accounts []struct {
 		Number string `json:"number"`
 	}
 	if err := json.Unmarshal(raw, &accounts); err != nil {
-		return fmt.Errorf("read accounts of signal-cli: %w", err)
+		return nil, fmt.Errorf("read accounts of signal-cli: %w", err)
 	}
-	for _, a := range accounts {
-		if a.Number == c.number {
-			return nil
-		}
+	numbers := make([]string, len(accounts))
+	for i, a := range accounts {
+		numbers[i] = a.Number
 	}
-	return &transport.Error{
-		Class: transport.ClassAccount,
-		Text:  fmt.Sprintf("our number is not among the %d accounts of signal-cli: register or link it there", len(accounts)),
-	}
+	return numbers, nil
 }
 
 // ask makes a call that has no parameters.

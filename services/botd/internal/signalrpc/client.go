@@ -17,6 +17,8 @@
 //	receive.go  the subscription
 //	caller.go   the connection for calls, wire.go while it lives
 //	send.go     messages, reactions, typing; answer.go what becomes of them
+//	account.go  groups, keys, our profile
+//	link.go     becoming another device of an account
 //	check.go    can this server serve us?
 //	spool.go    pictures as files that signal-cli reads itself
 //	lines.go    lines out of a stream; alive.go notices when it is dead

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"sync/atomic"
 
 	"quartet/services/botd/internal/transport"
 )
@@ -27,6 +28,17 @@ func Lines(from io.Reader, longest int, each func(line string, tooLong int64)) e
 func TakeLine(to transport.Receiver, line []byte) error {
 	s := &subscription{client: &Client{}, to: to, open: make(chan struct{})}
 	return s.take(context.Background(), line)
+}
+
+// Answered is how many answers the call with an id gets by a line that comes
+// twice.
+func Answered(id uint64, line []byte) int {
+	w := newWire(nil, new(atomic.Bool))
+	c := &call{id: id, done: make(chan answer, 2)}
+	w.add(c)
+	w.answered(line)
+	w.answered(line)
+	return len(c.done)
 }
 
 // The readers of answers.

@@ -354,6 +354,26 @@ func TestTheEndWaitsForNobodyLong(t *testing.T) {
 	}
 }
 
+// A server that restarts ends the call; the next one subscribes anew, and what
+// waited at Signal meanwhile comes then.
+func TestReceiveCanBeCalledAgainAfterARestart(t *testing.T) {
+	var conns atomic.Int64
+	client := listening(t, subscribing(func(p *peer, r request) {
+		n := conns.Add(1)
+		p.usual(r)
+		p.say("%s", wrapped(fmt.Sprint(n)))
+	}))
+	for i := range 2 {
+		var to receiver
+		if err := client.Receive(t.Context(), &to); err == nil {
+			t.Error("it ended without a reason")
+		}
+		if got := texts(to.frames); got != fmt.Sprint(i+1) || to.opens != 1 {
+			t.Errorf("frames are %q", got)
+		}
+	}
+}
+
 func FuzzSubscriptionLine(f *testing.F) {
 	for _, line := range []string{
 		wrapped("a"), unasked("a"), "garbage", `{"id":"subscribe","result":0}`, `{"id":"subscribe","error":{"code":-32601}}`,

@@ -15,13 +15,17 @@ var errNoChat = errors.New("no chat is given")
 // Send sends one message and waits until signal-cli has handed it to Signal.
 // Errors are those of transport.Sender.
 func (c *Client) Send(ctx context.Context, o transport.Outgoing) (transport.Receipt, error) {
-	file, release, err := c.attach(o.Attachment)
+	file, release, err := c.handOver(o.Attachment)
 	if err != nil {
 		return transport.Receipt{}, fmt.Errorf("send: %w", err)
 	}
 	defer release()
 	raw, err := c.doIn(ctx, o.Chat, "send", func(b []byte) []byte {
-		return file(appendMessage(b, &o))
+		b = appendMessage(b, &o)
+		if o.Attachment != nil {
+			b = append(file(append(b, `,"attachment":[`...)), ']')
+		}
+		return b
 	})
 	if err != nil {
 		return transport.Receipt{}, fmt.Errorf("send: %w", err)

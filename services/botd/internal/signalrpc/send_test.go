@@ -3,7 +3,6 @@ package signalrpc_test
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -40,6 +39,8 @@ func TestCallsSayWhatSignalCLIExpects(t *testing.T) {
 	}{
 		"a text to a group": {sending(transport.Outgoing{Chat: inGroup, Text: "zażółć \"x\"\n\x00"}),
 			`send {"account":"+15550100000","groupId":"` + group + `","message":"zażółć \"x\"\n\u0000","notifySelf":false}`},
+		"a group is answered in the group, whoever asked": {sending(transport.Outgoing{Chat: transport.Chat{Group: group, User: ala}, Text: "hej"}),
+			`send {"account":"+15550100000","groupId":"` + group + `","message":"hej","notifySelf":false}`},
 		"a text to a person": {sending(transport.Outgoing{Chat: direct, Text: "hej"}),
 			`send {"account":"+15550100000","recipient":"` + ala + `","message":"hej","notifySelf":false}`},
 		"a quote and mentions": {sending(transport.Outgoing{Chat: inGroup, Text: "\ufffc hej \ufffc",
@@ -62,15 +63,8 @@ func TestCallsSayWhatSignalCLIExpects(t *testing.T) {
 			if err := c.call(recorder(t, signalrpc.Options{}, func(r request) { got = r })); err != nil {
 				t.Fatal(err)
 			}
-			method, params, _ := strings.Cut(c.want, " ")
-			var want map[string]any
-			if err := json.Unmarshal([]byte(params), &want); err != nil {
-				t.Fatal(err)
-			}
-			a, _ := json.Marshal(got.Params)
-			b, _ := json.Marshal(want)
-			if got.Method != method || string(a) != string(b) {
-				t.Errorf("got  %s %s\nwant %s %s", got.Method, a, method, b)
+			if !same(t, got, c.want) {
+				t.Errorf("got  %+v\nwant %s", got, c.want)
 			}
 		})
 	}
@@ -287,6 +281,24 @@ func TestARefusedCallSaysWhy(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
+}
+
+// FuzzAnswerLine feeds the reader of calls whatever may come: the one call that
+// waits gets one answer at most, and only from a line with its id.
+func FuzzAnswerLine(f *testing.F) {
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":"7","result":` + success + `}`, `{"id":7,"error":{"code":-5,"message":"x"}}`, `{"id":"7"}`, `{"id":"7","method":"receive","params":{}}`,
+		`{"id":"07","result":null}`, `{"id":"\u0037","result":1}`, `{"id":"8","result":1}`, `{"id":null,"error":{"code":-32700}}`, `[{"id":"7"}]`, unasked("a"), wrapped("a"), "garbage", "",
+	} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		answers := signalrpc.Answered(7, line)
+		l, err := transport.ParseLine(line)
+		if answers > 1 || answers == 1 && (err != nil || l.Method != nil || !strings.Contains(string(l.ID), "7")) {
+			t.Errorf("%s: %d answers", line, answers)
+		}
+	})
 }
 
 func FuzzAnswers(f *testing.F) {

@@ -106,17 +106,17 @@ func (s *spool) name(filename string) string {
 	return stem[:min(len(stem), maxStem)] + "-" + strconv.FormatUint(s.next.Add(1), 10) + ext
 }
 
-// attach returns what appends an attachment to a message's parameters: a path
-// where signal-cli can read our files, else the data. release must be called
-// when the call has ended.
-func (c *Client) attach(a *transport.Attachment) (file func([]byte) []byte, release func(), err error) {
+// handOver returns what appends an attachment, as the JSON string by which
+// signal-cli is given it: a path where it can read our files, else the data.
+// release must be called when the call has ended.
+func (c *Client) handOver(a *transport.Attachment) (file func([]byte) []byte, release func(), err error) {
 	release = func() {}
 	switch {
 	case a == nil:
-		return func(b []byte) []byte { return b }, release, nil
+		return nil, release, nil
 	case a.Path != "" && c.spool != nil:
 		path, err := filepath.Abs(a.Path)
-		return appendPath(path), release, err
+		return quoted(path), release, err
 	case a.Path != "":
 		if a, err = readFile(a); err != nil {
 			return nil, release, err
@@ -124,23 +124,19 @@ func (c *Client) attach(a *transport.Attachment) (file func([]byte) []byte, rele
 	case c.spool != nil:
 		path, remove, err := c.spool.put(a)
 		if err == nil {
-			return appendPath(path), remove, nil
+			return quoted(path), remove, nil
 		}
 		if !errors.Is(err, errSpoolFull) {
 			return nil, release, err
 		}
 	}
 	return func(b []byte) []byte {
-		b = append(b, `,"attachment":["`...)
-		return append(transport.AppendDataURI(b, a), `"]`...)
+		return append(transport.AppendDataURI(append(b, '"'), a), '"')
 	}, release, nil
 }
 
-func appendPath(path string) func([]byte) []byte {
-	return func(b []byte) []byte {
-		b = append(b, `,"attachment":[`...)
-		return append(transport.AppendString(b, path), ']')
-	}
+func quoted(path string) func([]byte) []byte {
+	return func(b []byte) []byte { return transport.AppendString(b, path) }
 }
 
 // readFile reads an attachment that is given as a file.

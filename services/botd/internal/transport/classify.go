@@ -60,6 +60,9 @@ var words = []struct {
 	{"no recipients given", ClassBug},
 	{"sending empty message", ClassBug},
 	{"parameter is missing", ClassBug},
+	{"profile name missing", ClassBug},
+	{"failed to set the trust", ClassBug}, // of somebody whom the server does not know
+	{"specify a new admin", ClassBug},     // the last admin cannot leave a group
 }
 
 // classifyText sorts a server's words; ok is false when they are not known.
@@ -146,6 +149,19 @@ func ClassifyReason(reason string) Class {
 		return ClassChat
 	}
 	return ClassUnknown
+}
+
+// Untrusted lists the recipients, of those that a message did not reach, whose
+// key has changed: whom Trust would help. Servers do not always tell; in a chat
+// with one person it is that one.
+func Untrusted(failed []Failure) []string {
+	var people []string
+	for _, f := range failed {
+		if f.Recipient != "" && ClassifyReason(f.Reason) == ClassIdentity {
+			people = append(people, f.Recipient)
+		}
+	}
+	return people
 }
 
 // gravity orders the classes of recipients: of several, the one that forbids

@@ -52,6 +52,10 @@ func TestRESTRefusalsAreSortedByTheirWords(t *testing.T) {
 		{502, "Bad Gateway", transport.ClassTransient},
 		{400, "Cannot send message to group - please first update your profile.", transport.ClassProfile},
 		{400, "Failed to send message: Failed to add attachment /x/k.png: no such file (AttachmentInvalidException)", transport.ClassBug},
+		{400, "Couldn't process request - profile name missing", transport.ClassBug},
+		{400, "Failed to set the trust for this number, make sure the number is correct.", transport.ClassBug},
+		{400, "You need to specify a new admin with --admin: User is last admin in group: koty (AAEC=)", transport.ClassBug},
+		{400, "Update profile error: Connection closed!", transport.ClassTransient},
 		{400, "sunspots", transport.ClassUnknown},
 		{500, "", transport.ClassUnknown},
 	} {
@@ -102,6 +106,23 @@ func TestRPCRefusalsAreSortedByCodeRecipientsAndWords(t *testing.T) {
 		if got := transport.ClassifyRPC(c.code, c.text, c.failed); got != c.want {
 			t.Errorf("%d %q %v is %s, want %s", c.code, c.text, c.failed, got, c.want)
 		}
+	}
+}
+
+// Whose key has changed is told by the server or by nobody: the bot cannot
+// trust whom it does not know.
+func TestThoseWhoseKeyHasChangedAreNamed(t *testing.T) {
+	e := &transport.Error{Class: transport.ClassIdentity, Failed: []transport.Failure{
+		{Recipient: "u1", Reason: "IDENTITY_FAILURE"},
+		{Recipient: "u2", Reason: "NETWORK_FAILURE"},
+		{Recipient: "", Reason: "IDENTITY_FAILURE"},
+		{Recipient: "+15550111111", Reason: "IDENTITY_FAILURE"},
+	}}
+	if a := e.Action(); a.Repair != transport.RepairTrust || !a.RetryOnce || a.MayHaveArrived {
+		t.Errorf("action is %+v", a)
+	}
+	if got := transport.Untrusted(e.Failed); !slices.Equal(got, []string{"u1", "+15550111111"}) {
+		t.Errorf("untrusted are %q", got)
 	}
 }
 

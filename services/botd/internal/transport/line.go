@@ -143,15 +143,21 @@ func text(b []byte, i int) int {
 	if i >= len(b) || b[i] != '"' {
 		return -1
 	}
-	for i++; i < len(b); i++ {
-		switch b[i] {
-		case '"':
+	start := i + 1
+	for i = start; ; i++ {
+		quote := bytes.IndexByte(b[i:], '"')
+		if quote < 0 {
+			return -1
+		}
+		i += quote
+		escapes := 0
+		for i-escapes > start && b[i-escapes-1] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 { // else the last of them is the quote's
 			return i + 1
-		case '\\':
-			i++
 		}
 	}
-	return -1
 }
 
 // value returns where the value that begins at i ends, -1 when there is none.

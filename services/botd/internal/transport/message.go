@@ -58,6 +58,16 @@ type Reaction struct {
 	Remove    bool   // take it back
 }
 
+// Profile is what others see of our account.
+type Profile struct {
+	Name  string // must not be empty: without one messages to groups are refused
+	About string // "" leaves it as it is
+
+	// Avatar is our picture. nil leaves it as it is over JSON-RPC; over REST it
+	// takes the picture away, because that server cannot leave it.
+	Avatar *Attachment
+}
+
 // Receipt is what is known of a message that was handed to Signal.
 type Receipt struct {
 	Timestamp int64     // milliseconds; with our account it names the message at Signal

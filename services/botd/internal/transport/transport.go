@@ -68,6 +68,22 @@ type Sender interface {
 	// with on false. Errors are as of Send.
 	Typing(ctx context.Context, chat Chat, on bool) error
 
+	// Leave leaves a group, by its internal id. Errors are as of Send; one that
+	// we are not in may be none.
+	Leave(ctx context.Context, group string) error
+
+	// Trust takes a person's new key for theirs, whatever it is: who asks for
+	// that has decided that it may be somebody else's. Errors are as of Send.
+	Trust(ctx context.Context, recipient string) error
+
+	// SetProfile says who we are to others. Errors are as of Send.
+	SetProfile(ctx context.Context, p Profile) error
+
+	// DeleteAttachment removes what came with a message from the server's disk,
+	// where it stays for ever otherwise. One that is gone already is no error.
+	// Errors are as of Send, and errors.ErrUnsupported where the server cannot.
+	DeleteAttachment(ctx context.Context, id string) error
+
 	// Check returns why the server cannot serve us, or nil: it must be there,
 	// in a mode that we can use, and know our number. Warnings are about what
 	// works but is known to be bad; they may come beside an error.

@@ -51,9 +51,10 @@ func (a *api) cats(t *testing.T) *upstream.CatAPI {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := pool.New("cats", pool.Options{Dial: g.Dial, MaxRedirects: 3})
+	_, port, _ := net.SplitHostPort(a.Listener.Addr().String())
+	client := pool.New("cats", pool.Options{Dial: g.Dial})
 	t.Cleanup(client.CloseIdle)
-	return upstream.NewCatAPI(base, "the-key", "botd-test (mail)", client, upstream.NewPictures("botd-test (mail)", client))
+	return upstream.NewCatAPI(base, "the-key", "botd-test (mail)", client, upstream.NewPictures("botd-test (mail)", client, hosts(t, "127.0.0.1:"+port, "127.0.0.1:1", "localhost:"+port)))
 }
 
 func TestRandomReturnsThePictureFound(t *testing.T) {
@@ -90,6 +91,8 @@ func TestRandomFailsClearly(t *testing.T) {
 		{name: "nothing found", search: "[]", is: upstream.ErrNoPicture},
 		{name: "an address that is none", search: `[{"url":"file:///etc/passwd"}]`, says: "no web address"},
 		{name: "an address inside the operator's network", search: `[{"url":"http://127.0.0.1:1/cat.png"}]`, is: upstream.ErrPrivateAddress},
+		{name: "an address at another host", search: `[{"url":"http://cats.example/cat.png"}]`, is: upstream.ErrHost, says: `"cats.example"`},
+		{name: "an address with a user name", search: `[{"url":"http://ala:secret@127.0.0.1/cat.png"}]`, says: "no web address"},
 		{name: "no such picture", search: `[{"url":"%s/none.png"}]`, says: "HTTP status 404"},
 		{name: "a page instead of a picture", is: upstream.ErrNotAPicture, picture: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "image/png")
@@ -114,6 +117,13 @@ func TestRandomFailsClearly(t *testing.T) {
 		}},
 		{name: "redirected into the operator's network", is: upstream.ErrPrivateAddress, picture: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/cat.png", http.StatusFound)
+		}},
+		{name: "redirected to another host", is: upstream.ErrHost, says: "cats.example", picture: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://cats.example/cat.png", http.StatusFound)
+		}},
+		{name: "redirected to a file", says: "a redirect to no web address", picture: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "file:///etc/passwd")
+			w.WriteHeader(http.StatusFound)
 		}},
 		{name: "redirected to a name inside the operator's network", is: upstream.ErrPrivateAddress, picture: func(w http.ResponseWriter, r *http.Request) {
 			_, port, _ := net.SplitHostPort(r.Host)

@@ -131,13 +131,13 @@ func wiki(t *testing.T, handle http.HandlerFunc) *upstream.Commons {
 	s := httptest.NewServer(handle)
 	t.Cleanup(s.Close)
 	g := upstream.NewGuard([]string{s.Listener.Addr().String()}, net.Dialer{Timeout: 2 * time.Second})
-	client := pool.New("commons", pool.Options{Dial: g.Dial, MaxRedirects: 3})
+	client := pool.New("commons", pool.Options{Dial: g.Dial})
 	t.Cleanup(client.CloseIdle)
 	base, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return upstream.NewCommons(base, "botd-test (mail)", client, upstream.NewPictures("botd-test (mail)", client))
+	return upstream.NewCommons(base, "botd-test (mail)", client, upstream.NewPictures("botd-test (mail)", client, hosts(t, s.Listener.Addr().String(), "127.0.0.1:1")))
 }
 
 func TestFindReturnsThePictureAndItsCredit(t *testing.T) {

@@ -1,5 +1,6 @@
 // Package upstream fetches what commands show: it asks the public APIs for a
-// picture and downloads it.
+// picture and downloads it, keeps some ahead, makes one smaller, and asks
+// whatever servers the operator's own commands name.
 //
 // What these answer is not trusted. An address in an answer may point into the
 // operator's own network, a body may be endless, a picture may be none: the

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"quartet/kit/pool"
 	"quartet/services/botd/internal/upstream"
 )
 
@@ -69,5 +70,16 @@ func TestGuardKeepsToItsContext(t *testing.T) {
 	cancel()
 	if _, err := guard(t).Dial(ctx, "tcp", "93.184.216.34:443"); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
+	}
+}
+
+// It is the operator who can mend that, and a host that is down is another matter.
+func TestAPrivateAddressStaysAPrivateAddress(t *testing.T) {
+	client := pool.New("inside", pool.Options{Dial: guard(t).Dial})
+	pictures := upstream.NewPictures("botd-test", client, hosts(t, "127.0.0.1:1"))
+	for range 2 * upstream.MaxFailures {
+		if _, err := pictures.Get(t.Context(), "http://127.0.0.1:1/cat.png"); !errors.Is(err, upstream.ErrPrivateAddress) {
+			t.Fatalf("error %v", err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -188,7 +189,7 @@ func TestWaitingInTheSeriesEndsWithTheContext(t *testing.T) {
 
 func TestAHostOfPicturesThatWantsNoRequestGetsNone(t *testing.T) {
 	bubble(t, func(t *testing.T, p *party) {
-		pictures := upstream.NewPictures("botd-test", p.client)
+		pictures := p.pictures()
 		get := func(host string) error {
 			_, err := pictures.Get(t.Context(), "http://"+host+"/thumb/cat.png")
 			return err
@@ -223,4 +224,89 @@ func TestRetryAfterIsReadAndBounded(t *testing.T) {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}
 	}
+}
+
+func TestWhatFailsIsAskedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, p *party) {
+		for name, answer := range map[string]http.HandlerFunc{"down": down, "no JSON": late(200, "", "<html>"), "cut short": announces(100, "["), "elsewhere": redirect("http://upload.example/")} {
+			p.says(answer)
+			for api, ask := range p.asks() {
+				p.asked.Store(0)
+				if err := ask(t.Context()); err == nil || p.asked.Load() != 1 {
+					t.Errorf("%s of %s: asked %d times: %v", name, api, p.asked.Load(), err)
+				}
+			}
+		}
+		p.says(well)
+		for _, answer := range []http.HandlerFunc{down, late(429, "1", ""), late(404, "", "")} {
+			p.file.Store(&answer)
+			p.fetched.Store(0)
+			if _, err := p.cats().Random(t.Context()); err == nil || p.fetched.Load() != 1 {
+				t.Errorf("a picture was fetched %d times: %v", p.fetched.Load(), err)
+			}
+		}
+	})
+}
+
+func TestAnswersOfAPIsAreBoundedInBytesAndTime(t *testing.T) {
+	drip := func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			fmt.Fprint(w, "[")
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(time.Second)
+		}
+	}
+	for name, tt := range map[string]struct {
+		answer http.HandlerFunc
+		took   time.Duration
+		says   string
+	}{
+		"endless":        {endless, 0, "more than"},
+		"a bomb of gzip": {bomb, 0, "more than"},
+		"a drip":         {drip, 7 * time.Second, "deadline"},
+		"never":          {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 7 * time.Second, "deadline"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, p *party) {
+				p.says(tt.answer)
+				for api, ask := range p.asks() {
+					ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+					began := time.Now()
+					if err := ask(ctx); err == nil || !strings.Contains(err.Error(), tt.says) || time.Since(began) != tt.took {
+						t.Errorf("%s: after %v: %v", api, time.Since(began), err)
+					}
+					cancel()
+				}
+				time.Sleep(2 * time.Second) // the drips end
+			})
+		})
+	}
+}
+
+func TestAHostOfPicturesThatIsDownIsLeftAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, p *party) {
+		pictures := p.pictures()
+		get := func(host string) error {
+			_, err := pictures.Get(t.Context(), "http://"+host+"/thumb/cat.png")
+			return err
+		}
+		broken := http.HandlerFunc(down)
+		p.file.Store(&broken)
+		for range upstream.MaxFailures {
+			if err := get("a.example"); err == nil || errors.Is(err, upstream.ErrNotNow) {
+				t.Fatalf("error %v", err)
+			}
+		}
+		p.file.Store(nil)
+		if err := get("a.example"); !errors.Is(err, upstream.ErrNotNow) || p.fetched.Load() != upstream.MaxFailures {
+			t.Errorf("asked %d times: %v", p.fetched.Load(), err)
+		}
+		if err := get("b.example"); err != nil {
+			t.Errorf("another host: %v", err)
+		}
+		time.Sleep(upstream.Outage)
+		if err := get("a.example"); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
 }

@@ -57,19 +57,38 @@ type party struct {
 
 	client *pool.Client
 	base   *url.URL
+	hosts  upstream.Hosts
 }
 
 func (p *party) says(f http.HandlerFunc) { p.answer.Store(&f) }
 
 func (p *party) commons() *upstream.Commons {
-	return upstream.NewCommons(p.base, "botd-test", p.client, upstream.NewPictures("botd-test", p.client))
+	return upstream.NewCommons(p.base, "botd-test", p.client, p.pictures())
+}
+
+func (p *party) cats() *upstream.CatAPI {
+	return upstream.NewCatAPI(p.base, "", "botd-test", p.client, p.pictures())
+}
+
+func (p *party) pictures() *upstream.Pictures {
+	return upstream.NewPictures("botd-test", p.client, p.hosts)
+}
+
+// hosts are these hosts, to be asked.
+func hosts(t *testing.T, patterns ...string) upstream.Hosts {
+	t.Helper()
+	h, err := upstream.ParseHosts(patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }
 
 // bubble runs test with a party that answers searches well until told else.
 func bubble(t *testing.T, test func(t *testing.T, p *party)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-		p := &party{base: &url.URL{Scheme: "http", Host: "api.example"}}
+		p := &party{base: &url.URL{Scheme: "http", Host: "api.example"}, hosts: hosts(t, "upload.example", "a.example", "b.example")}
 		p.says(well)
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/thumb/") {
@@ -128,8 +147,7 @@ func late(status int, header, body string) http.HandlerFunc {
 
 // asks are the two APIs, asked.
 func (p *party) asks() map[string]func(context.Context) error {
-	cats := upstream.NewCatAPI(p.base, "", "botd-test", p.client, upstream.NewPictures("botd-test", p.client))
-	commons := p.commons()
+	cats, commons := p.cats(), p.commons()
 	return map[string]func(context.Context) error{
 		"thecatapi": func(ctx context.Context) error { _, err := cats.Random(ctx); return err },
 		"commons":   func(ctx context.Context) error { _, _, err := commons.Find(ctx, "kot"); return err },

@@ -44,8 +44,9 @@ type Handler struct {
 	asks   bool              // whether there is one
 	missed func()            // told of each post that came while nobody received
 
-	turn chan struct{}      // one slot: frames go one after another
-	to   transport.Receiver // owned by who has the turn; nil while nobody receives
+	turn  chan struct{}      // one slot: frames go one after another
+	to    transport.Receiver // owned by who has the turn; nil while nobody receives
+	frame func(raw []byte)   // owned likewise; to.Frame, with the link's context
 }
 
 var _ transport.Source = (*Handler)(nil)
@@ -84,12 +85,14 @@ func (h *Handler) Receive(ctx context.Context, to transport.Receiver) error {
 		<-h.turn
 		return errors.New("receive: somebody receives already")
 	}
-	h.to = to
+	link, end := context.WithCancel(context.WithoutCancel(ctx)) // a post's own would end with its answer
+	defer end()
+	h.to, h.frame = to, func(raw []byte) { to.Frame(link, raw) }
 	to.Open()
 	<-h.turn
 	<-ctx.Done()
 	h.turn <- struct{}{}
-	h.to = nil
+	h.to, h.frame = nil, nil
 	<-h.turn
 	return fmt.Errorf("receive: %w", context.Cause(ctx))
 }
@@ -108,7 +111,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	buf := buffers.Get().(*bytes.Buffer)
 	buf.Reset()
 	_, err := buf.ReadFrom(io.LimitReader(r.Body, transport.MaxFrame+1))
-	if status := h.take(r.Context(), buf.Bytes(), max(r.ContentLength, int64(buf.Len())), err); status != http.StatusOK {
+	if status := h.take(frameOf(buf.Bytes(), err), max(r.ContentLength, int64(buf.Len()))); status != http.StatusOK {
 		http.Error(w, http.StatusText(status), status)
 	}
 	if buf.Cap() <= keptBuffer {
@@ -142,29 +145,48 @@ func loopback(remote string) bool {
 	return err == nil && at.Addr().Unmap().IsLoopback()
 }
 
-// take hands on what a post holds and returns the status to answer. size is
-// the whole post's; err is why it could not be read.
-func (h *Handler) take(ctx context.Context, body []byte, size int64, err error) int {
-	h.turn <- struct{}{} // for as long as a Frame that does not wait
+// post is what a post holds: a frame, or the reason for which it has none.
+type post struct {
+	raw []byte // the frame, inside the post's body
+	why transport.Reject
+}
+
+// frameOf looks for the frame in a body; err is why that could not be read
+// whole. It comes before the turn is taken, so that a large body is nobody
+// else's business.
+func frameOf(body []byte, err error) post {
+	switch {
+	case len(body) > transport.MaxFrame:
+		return post{why: transport.RejectTooLong}
+	case err != nil:
+		return post{why: transport.RejectNoFrame}
+	}
+	l, err := transport.ParseLine(body)
+	if raw, _, ok := l.Frame(); err == nil && ok {
+		return post{raw: raw}
+	}
+	return post{why: transport.RejectNoFrame}
+}
+
+// take hands on what a post of so many bytes holds and returns the status to
+// answer. It waits for the turn, which nobody has for longer than a Frame takes
+// that does not wait.
+func (h *Handler) take(p post, size int64) int {
+	h.turn <- struct{}{}
 	defer func() { <-h.turn }()
 	if h.to == nil {
 		h.missed()
 		return http.StatusServiceUnavailable
 	}
 	h.to.Alive()
-	if len(body) > transport.MaxFrame {
-		h.to.Rejected(transport.RejectTooLong, size)
+	switch p.why {
+	case "":
+		h.frame(p.raw)
+		return http.StatusOK
+	case transport.RejectTooLong:
+		h.to.Rejected(p.why, size)
 		return http.StatusRequestEntityTooLarge
 	}
-	if err == nil {
-		var l transport.Line
-		if l, err = transport.ParseLine(body); err == nil {
-			if raw, _, ok := l.Frame(); ok {
-				h.to.Frame(ctx, raw)
-				return http.StatusOK
-			}
-		}
-	}
-	h.to.Rejected(transport.RejectNoFrame, size)
+	h.to.Rejected(p.why, size)
 	return http.StatusBadRequest
 }

@@ -269,7 +269,94 @@ func TestManyPostsAtOnceReachTheReceiverOneByOne(t *testing.T) {
 	}
 }
 
+// The container handles one thing at a time: while its post is open no call of
+// ours is answered. A handler that waited for work which a frame has begun would
+// wait for ever, and the imitated clock would say so.
+func TestAPostIsAnsweredBeforeTheWorkThatItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		container := make(chan struct{}, 1)
+		sent := make(chan context.Context, 1)
+		to := working{func(ctx context.Context) {
+			go func() {
+				container <- struct{}{} // a send that is answered
+				<-container
+				sent <- ctx
+			}()
+		}}
+		h, end := receiving(t, "", &to)
+		container <- struct{}{}
+		code := post(h, "/", strings.NewReader(line))
+		<-container
+		ctx := <-sent
+		if code != http.StatusOK || ctx.Err() != nil {
+			t.Errorf("answered %d; the work that goes on: %v", code, ctx.Err())
+		}
+		end()
+		if ctx.Err() == nil {
+			t.Error("the link has ended and the frame's context has not")
+		}
+	})
+}
+
+// working is a receiver whose frames begin some work.
+type working struct{ begin func(context.Context) }
+
+func (*working) Open()                                 {}
+func (*working) Alive()                                {}
+func (*working) Rejected(transport.Reject, int64)      {}
+func (w *working) Frame(ctx context.Context, _ []byte) { w.begin(ctx) }
+
+// A poster that hangs up has posted all the same, if its frame was whole.
+func TestAFrameIsHandedOnThoughItsPosterHasGone(t *testing.T) {
+	var to working
+	var err error
+	to.begin = func(ctx context.Context) { err = ctx.Err() }
+	h, end := receiving(t, "", &to)
+	code := post(h, "/", strings.NewReader(line), func(r *http.Request) {
+		ctx, gone := context.WithCancel(r.Context())
+		gone()
+		*r = *r.WithContext(ctx)
+	})
+	end()
+	if code != http.StatusOK || err != nil {
+		t.Errorf("answered %d; %v", code, err)
+	}
+}
+
+func BenchmarkPost(b *testing.B) {
+	h, err := webhook.New("", func() {})
+	if err != nil {
+		b.Fatal(err)
+	}
+	opened := make(chan struct{})
+	go func() { _ = h.Receive(b.Context(), &opening{&working{func(context.Context) {}}, opened}) }()
+	<-opened
+	for _, size := range []int{500, 1 << 20} {
+		body := strings.Replace(line, `"timestamp":1`, `"x":"`+strings.Repeat("x", size)+`"`, 1)
+		b.Run(fmt.Sprint(size, "B"), func(b *testing.B) {
+			r := httptest.NewRequest(http.MethodPost, "/", nil)
+			r.RemoteAddr = "127.0.0.1:5000"
+			w := httptest.NewRecorder()
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Body = io.NopCloser(strings.NewReader(body))
+				h.ServeHTTP(w, r)
+			}
+			if w.Code != http.StatusOK {
+				b.Fatal(w.Code)
+			}
+		})
+	}
+}
+
 func FuzzPost(f *testing.F) {
+	for _, frame := range []string{
+		`{"account":"+1","envelope":{"editMessage":{"targetSentTimestamp":1,"dataMessage":{"message":"!kot \u003c3"}}}}`,
+		`{"account":"+1","envelope":{"syncMessage":{"sentMessage":{"destination":null,"message":"!ja","groupInfo":{"groupId":"AAEC"}}}}}`,
+		`{"account":"+1","exception":{"message":"…","type":"InvalidMessageStructureException"}}`,
+	} {
+		f.Add(`{"jsonrpc":"2.0","method":"receive","params":` + frame + `}`)
+	}
 	for _, seed := range []string{line, frame, "", "{", `{"method":"receive","error":{"message":"x"}}`, `{"method":"receive","params":{"subscription":0,"result":` + frame + `}}`} {
 		f.Add(seed)
 	}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"quartet/kit/timing"
+	"quartet/services/botd/internal/bot"
+	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/config"
+)
+
+// connectTimeout bounds what check asks of Signal's server.
+const connectTimeout = 15 * time.Second
+
+// check explains what the bot would do with its configuration, and with
+// --connect whether Signal's server would have it.
+func check(ctx context.Context, args, environ []string, stdout io.Writer) error {
+	connect := len(args) == 1 && args[0] == "--connect"
+	if len(args) > 0 && !connect {
+		return fmt.Errorf("%w: botd check takes --connect and nothing else, see botd help", errUsage)
+	}
+	cfg, err := config.Parse(environ)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	dry := cfg
+	dry.StateDir, dry.WebhookAddr = "", "" // a running bot has both
+	in, err := timing.New(noop.NewMeterProvider(), nil)
+	if err != nil {
+		return err
+	}
+	counters, err := bot.NewCounters(noop.NewMeterProvider())
+	if err != nil {
+		return err
+	}
+	kept, err := openState(dry, in)
+	if err != nil {
+		return err
+	}
+	link, err := openSignal(dry, in, counters)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	defer link.close()
+	w, err := build(dry, link, kept, in, counters, slog.New(slog.DiscardHandler), true)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	explain(stdout, cfg, w.menu.Load())
+	if connect {
+		return tryServer(ctx, link, stdout)
+	}
+	return nil
+}
+
+func explain(out io.Writer, cfg config.Config, m *menu) {
+	fmt.Fprintf(out, "account      %s\n", cfg.Number)
+	fmt.Fprintf(out, "signal       %s (%s)\n             %s\n", cfg.SignalURL.Redacted(), connection(cfg), promise(cfg))
+	fmt.Fprintf(out, "groups       %s\n", listed(cfg.Groups, "none, until an admin allows one"))
+	fmt.Fprintf(out, "admins       %s\n", listed(cfg.Admins, "none"))
+	fmt.Fprintf(out, "direct chats %s\n", map[bool]string{true: "everybody's", false: "admins' only"}[cfg.Direct])
+	fmt.Fprintf(out, "state        %s\n", map[bool]string{true: "in memory, forgotten at a restart", false: cfg.StateDir + ", synced " + cfg.Sync}[cfg.StateDir == ""])
+	fmt.Fprintf(out, "at once      %d commands; up to %s wait, then on disk up to %s\n", cfg.Limit, cfg.BacklogBytes, cfg.SpillBytes)
+	fmt.Fprintln(out, "\ncommands")
+	for _, c := range m.registry.All() {
+		fmt.Fprintf(out, "  %-28s %s\n", m.registry.Usage(c), strings.Join(traits(c), "; "))
+	}
+	if len(m.file.Schedules) > 0 {
+		fmt.Fprintln(out, "\nschedules")
+	}
+	for _, s := range m.file.Schedules {
+		what := "a text"
+		if s.Command != "" {
+			what = cfg.Prefixes[0] + s.Command
+		}
+		fmt.Fprintf(out, "  %-28s %s in %d chats, next %s\n", s.Name, what, len(s.Chats), s.Plan.Next(time.Now()).Format("Mon 2 Jan 2006 15:04 MST"))
+	}
+	for _, d := range doubts(cfg) {
+		fmt.Fprintf(out, "\nwarning: %s\n", d)
+	}
+}
+
+func listed(all []string, none string) string {
+	if len(all) == 0 {
+		return none
+	}
+	return strings.Join(all, ", ")
+}
+
+// traits are what limits the use of a command.
+func traits(c *command.Command) []string {
+	var all []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	add(c.Admins, "admins")
+	add(len(c.People) > 0, "%d people", len(c.People))
+	add(c.Where == command.InGroups, "in groups")
+	add(c.Where == command.InDirect, "in direct chats")
+	add(len(c.Groups) > 0, "in %d groups", len(c.Groups))
+	l := c.Limits
+	for _, each := range []struct {
+		what string
+		wait time.Duration
+	}{{"person", l.User}, {"person and group", l.UserGroup}, {"group", l.Group}, {"all together", l.Command}, {"all commands together", l.Global}} {
+		add(each.wait > 0, "every %s for each %s", each.wait, each.what)
+	}
+	return all
+}
+
+func tryServer(ctx context.Context, link *signalLink, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	warnings, err := link.Check(ctx)
+	for _, w := range warnings {
+		fmt.Fprintf(out, "\nwarning: %s\n", w.Text)
+	}
+	if err != nil {
+		return fmt.Errorf("the server would not have us: %w", err)
+	}
+	fmt.Fprintln(out, "\nthe server is there and knows the account")
+	return nil
+}

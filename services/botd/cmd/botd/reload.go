@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+
+	"quartet/services/botd/internal/commandfile"
+	"quartet/services/botd/internal/transport"
+)
+
+// waiter serves what is on the menu: at SIGHUP the operator's file is read again,
+// and takes the place of the old one whole, or, with a fault in it, not at all.
+type waiter struct {
+	*kitchen
+	log  *slog.Logger
+	menu atomic.Pointer[menu]
+}
+
+// watch reads the file again at each SIGHUP until ctx ends.
+func (w *waiter) watch(ctx context.Context) error {
+	again := make(chan os.Signal, 1)
+	signal.Notify(again, syscall.SIGHUP)
+	defer signal.Stop(again)
+	for {
+		select {
+		case <-again:
+			w.reload(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (w *waiter) reload(ctx context.Context) {
+	next, err := w.cook()
+	if err != nil {
+		w.log.LogAttrs(ctx, slog.LevelError, "commands not read again, the old ones stay", slog.Any("err", err))
+		return
+	}
+	commands, schedules := next.file.Diff(w.menu.Load().file)
+	w.menu.Store(next)
+	w.bot.SetCommands(next.registry)
+	w.state.schedule.Changed()
+	w.log.LogAttrs(ctx, slog.LevelInfo, "commands read again", slog.Any("commands", commands), slog.Any("schedules", schedules))
+}
+
+// schedules are those of the file as it is now.
+func (w *waiter) schedules() []commandfile.Schedule { return w.menu.Load().file.Schedules }
+
+// fire says what a schedule is to say.
+func (w *waiter) fire(ctx context.Context, s commandfile.Schedule) {
+	call := ""
+	if s.Command != "" {
+		call = w.cfg.Prefixes[0] + s.Command + " " + s.Words
+	}
+	for _, chat := range s.Chats {
+		if err := w.bot.Post(ctx, transport.Chat(chat), s.Text, call); err != nil {
+			w.log.LogAttrs(ctx, slog.LevelError, "schedule not said", slog.String("schedule", s.Name), slog.Any("err", err))
+		}
+	}
+}

@@ -1,0 +1,7 @@
+package custom
+
+var (
+	Address      = address
+	WithoutWords = withoutWords
+	Parts        = parts
+)

@@ -1,0 +1,6 @@
+//go:build !fault
+
+package fault
+
+// Point does nothing.
+func Point(Stage) {}

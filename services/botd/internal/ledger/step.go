@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"quartet/services/botd/internal/store"
+)
+
+// Begin says that an answer is about to be sent, and writes what others have to
+// say of that, all or nothing. After an error it must not be sent; with
+// ErrCancelled nothing was written.
+func (l *Ledger) Begin(k Key, with ...store.Record) error {
+	defer l.store.Step()()
+	l.mu.Lock()
+	e := l.find(k)
+	if e == nil || e.state == dropped {
+		l.mu.Unlock()
+		return ErrCancelled
+	}
+	l.move(e, inFlight)
+	e.begun = time.Now().UnixMilli()
+	r := recordOf(e)
+	l.mu.Unlock()
+	r.At = 0
+	return l.write(with, r)
+}
+
+// Settle says what became of a message, and writes what others have to say of
+// that, all or nothing. Unknown may become Sent later.
+func (l *Ledger) Settle(k Key, s State, with ...store.Record) error {
+	to := codeOf(s)
+	if to == noState || !to.settled() {
+		return fmt.Errorf("settle a message as %q: that is no settled state", s)
+	}
+	defer l.store.Step()()
+	l.mu.Lock()
+	e := l.find(k)
+	if e == nil {
+		l.mu.Unlock()
+		return l.store.Append(with...)
+	}
+	l.move(e, to)
+	l.mu.Unlock()
+	return l.write(with, record{Key: k, State: s})
+}
+
+// Cancel is for a message that its author deleted, or an edit of it: what of it
+// was still waiting is dropped, in the spill too, and true is returned then. If
+// that cannot be written a restart does not know of it.
+func (l *Ledger) Cancel(sender string, timestamp int64) bool {
+	var records []record
+	l.mu.Lock()
+	for _, e := range l.revisions(sender, timestamp) {
+		if e.state == waiting {
+			l.move(e, dropped)
+			records = append(records, record{Key: e.key(), State: Dropped})
+		}
+	}
+	l.mu.Unlock()
+	if len(records) == 0 {
+		return false
+	}
+	_ = l.write(nil, records...) // memory has it, and the store's Err tells
+	return true
+}
+
+// Unknown returns the sender's messages of which nobody knows whether the answer
+// arrived, those whose answer was begun between two moments, in that order. A
+// receipt for what was sent then settles them.
+func (l *Ledger) Unknown(sender string, from, to time.Time) []Key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []*entry
+	for e := range l.unknown {
+		if at := e.begun; e.who.Value() == sender && at >= from.UnixMilli() && at <= to.UnixMilli() {
+			found = append(found, e)
+		}
+	}
+	slices.SortFunc(found, func(a, b *entry) int { return cmp.Or(cmp.Compare(a.begun, b.begun), cmp.Compare(a.at, b.at)) })
+	var keys []Key
+	for _, e := range found {
+		keys = append(keys, e.key())
+	}
+	return keys
+}
