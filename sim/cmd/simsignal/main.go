@@ -40,7 +40,11 @@ func main() {
 
 // run serves until ctx ends. Each address that is listened on becomes a line
 // on stdout ("rest http://…", "rpc tcp://…" or "rpc unix:///…"), so that port 0 can be used.
+// The arguments "healthcheck [URL]" ask a running one instead.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "healthcheck" {
+		return serve.Healthcheck(ctx, args[1:], "http://127.0.0.1:8080/v1/health")
+	}
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Command simweb plays the services that a bot gets pictures from: TheCatAPI's
-// search, the search of Wikimedia Commons, and the pictures, which it draws
-// itself. It is steered under /_sim/.
+// Command simweb plays the services that a bot asks: TheCatAPI's search, the
+// search of Wikimedia Commons, the pictures, which it draws itself, and small
+// ones of the kind that people hang on a bot. It is steered under /_sim/.
 // It is for tests and demonstrations.
 package main
 
@@ -23,6 +23,7 @@ import (
 	"quartet/sim/internal/commons"
 	"quartet/sim/internal/control"
 	"quartet/sim/internal/serve"
+	"quartet/sim/internal/webapi"
 )
 
 func main() {
@@ -40,7 +41,11 @@ func main() {
 
 // run serves until ctx ends. Each address that is listened on becomes a line
 // on stdout ("web http://…", "upload http://…"), so that port 0 can be used.
+// The arguments "healthcheck [URL]" ask a running one instead.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) > 0 && args[0] == "healthcheck" {
+		return serve.Healthcheck(ctx, args[1:], "http://127.0.0.1:8081/_sim/stats")
+	}
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
@@ -53,10 +58,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	api := catapi.New(o.api)
 	o.commons.Picture = api.Picture
 	wiki := commons.New(o.commons)
+	small := webapi.New(o.api.Quirks, o.api.Latency)
 	mux := http.NewServeMux()
-	mountControl(mux, o, api, wiki)
+	mountControl(mux, o, api, wiki, small)
 	api.Mount(mux)
 	wiki.Mount(mux)
+	small.Mount(mux)
 	for i, l := range listeners {
 		name, url := []string{"web", "upload"}[i], "http://"+l.Addr().String()
 		fmt.Fprintln(stdout, name, url)
@@ -105,11 +112,12 @@ func serveAll(ctx context.Context, listeners []net.Listener, o serve.Options) er
 }
 
 // mountControl adds what is under /_sim/.
-func mountControl(mux *http.ServeMux, o options, api *catapi.API, wiki *commons.API) {
+func mountControl(mux *http.ServeMux, o options, api *catapi.API, wiki *commons.API, small *webapi.API) {
 	control.Mount(mux, o.api.Quirks, o.api.Latency)
 	mux.HandleFunc("GET /_sim/stats", func(w http.ResponseWriter, _ *http.Request) {
 		stats := api.Stats()
 		maps.Copy(stats, wiki.Stats())
+		maps.Copy(stats, small.Stats())
 		control.Answer(w, http.StatusOK, stats)
 	})
 	mux.HandleFunc("POST /_sim/reset", func(w http.ResponseWriter, _ *http.Request) {
@@ -117,6 +125,7 @@ func mountControl(mux *http.ServeMux, o options, api *catapi.API, wiki *commons.
 		o.api.Latency.Reset()
 		api.Reset()
 		wiki.Reset()
+		small.Reset()
 		w.WriteHeader(http.StatusNoContent)
 	})
 }

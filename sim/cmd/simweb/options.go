@@ -13,6 +13,7 @@ import (
 	"quartet/sim/internal/commons"
 	"quartet/sim/internal/latency"
 	"quartet/sim/internal/quirk"
+	"quartet/sim/internal/webapi"
 )
 
 // seedLatencies are the times measured on the live bot on 2026-08-29. Their spread is a guess.
@@ -28,7 +29,7 @@ type options struct {
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
-	o := options{api: catapi.Options{Quirks: quirk.New(slices.Concat(catapi.Quirks(), commons.Quirks())...)}}
+	o := options{api: catapi.Options{Quirks: quirk.New(slices.Concat(catapi.Quirks(), commons.Quirks(), webapi.Quirks())...)}}
 	album := cats.Options{MaxCount: 256, MaxBytes: 64 << 20}
 	var quirks, latencies string
 	var seeded bool
@@ -45,9 +46,10 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&album.Width.Max, "width-max", 900, "greatest width of a picture, in `pixels`")
 	f.IntVar(&album.Bytes.Min, "bytes-min", 90<<10, "a smaller picture is padded up to a size from here on, in `bytes`; 0 with -bytes-max 0 = never")
 	f.IntVar(&album.Bytes.Max, "bytes-max", 300<<10, "and up to here, in `bytes`")
+	f.BoolVar(&album.JPEG, "jpeg-only", false, "no picture is a PNG")
 	f.StringVar(&quirks, "quirks", "", "`list` of quirks, name,name=value; GET /_sim/quirks?describe=1 explains them")
 	f.BoolVar(&seeded, "seed-latencies", false, "use the latencies measured on the live bot: "+seedLatencies+" (the spreads are guesses)")
-	f.StringVar(&latencies, "latency", "", "`list` of latencies, operation=MEDIAN or operation=MEDIAN~JITTER, of search, commons, picture; default 0")
+	f.StringVar(&latencies, "latency", "", "`list` of latencies, operation=MEDIAN or operation=MEDIAN~JITTER, of search, commons, picture, json; default 0")
 	f.Uint64Var(&o.api.Seed, "rand-seed", 1, "`seed` of everything random")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -64,7 +66,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	o.api.PublicURL = strings.TrimSuffix(o.api.PublicURL, "/")
 	o.api.Album = cats.NewAlbum(album)
-	o.api.Latency = latency.NewTable(o.api.Seed, catapi.Search, catapi.Image, commons.Search)
+	o.api.Latency = latency.NewTable(o.api.Seed, catapi.Search, catapi.Image, commons.Search, webapi.JSON)
 	if err := o.api.Quirks.ParseList(quirks); err != nil {
 		return o, fmt.Errorf("-quirks: %w", err)
 	}

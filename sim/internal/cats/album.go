@@ -44,6 +44,7 @@ func (r Range) pick(random *rand.Rand) int { return r.Min + random.IntN(r.Max-r.
 // Options configure an album.
 type Options struct {
 	Width    Range // pixels; the height is 0.9 to 1.25 times as much
+	JPEG     bool  // no picture is a PNG
 	Bytes    Range // pictures that come out smaller are padded up to a size in it, by a comment in the file; {0,0} = never
 	MaxCount int   // pictures kept
 	MaxBytes int64 // bytes of pictures kept
@@ -71,11 +72,11 @@ func seedOf(id string) *rand.Rand {
 	return rand.New(rand.NewPCG(h.Sum64(), 9))
 }
 
-// Info tells what the picture of an id will be. One in five is a PNG.
+// Info tells what the picture of an id will be. One in five is a PNG, where that is allowed.
 func (a *Album) Info(id string) Info {
 	random := seedOf(id)
 	info := Info{ID: id, Type: "image/jpeg", Extension: "jpg"}
-	if random.IntN(5) == 0 {
+	if random.IntN(5) == 0 && !a.o.JPEG {
 		info.Type, info.Extension = "image/png", "png"
 	}
 	info.Width = a.o.Width.pick(random)
@@ -126,6 +127,25 @@ func (a *Album) keep(p *Picture) {
 	}
 }
 
+// Sized draws a JPEG file of exactly that many bytes, at least MinSized. It is
+// not kept.
+func Sized(size int) (*Picture, error) {
+	const width, height = 160, 150
+	c := newCanvas(width, height)
+	newLook(seedOf("sized")).draw(c)
+	content, err := encode(c.img, "image/jpeg", size)
+	if err != nil {
+		return nil, fmt.Errorf("draw cat: %w", err)
+	}
+	if len(content) != size {
+		return nil, fmt.Errorf("draw cat: %d bytes are too few for it", size)
+	}
+	return &Picture{ID: "sized", Type: "image/jpeg", Width: width, Height: height, Bytes: content}, nil
+}
+
+// MinSized is the smallest size that Sized can draw, in bytes.
+const MinSized = 20_000
+
 func (a *Album) draw(id string) (*Picture, error) {
 	info := a.Info(id)
 	random := seedOf(id + "/look")
@@ -156,15 +176,19 @@ func encode(img image.Image, kind string, want int) ([]byte, error) {
 	return padJPEG(b.Bytes(), want), nil
 }
 
-// padJPEG puts comment segments after the start marker.
+// padJPEG puts comment segments after the start marker. A file that lacks less
+// than a segment's head gets fill bytes, which may stand before any marker.
 func padJPEG(file []byte, want int) []byte {
-	const most = 65533 // content of one segment
+	const head, most = 4, 65533 // bytes of a segment around its content, and in it
 	out := append(make([]byte, 0, max(want, len(file))), file[:2]...)
-	for missing := want - len(file) - 4; missing > 0; missing -= most + 4 {
-		n := min(missing, most)
+	missing := want - len(file)
+	for ; missing >= head; missing -= head {
+		n := min(missing-head, most)
 		out = append(out, 0xff, 0xfe, byte((n+2)>>8), byte(n+2))
 		out = append(out, bytes.Repeat([]byte{'.'}, n)...)
+		missing -= n
 	}
+	out = append(out, bytes.Repeat([]byte{0xff}, max(missing, 0))...)
 	return append(out, file[2:]...)
 }
 

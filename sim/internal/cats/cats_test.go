@@ -87,3 +87,37 @@ func TestAnEndedContextGetsNoNewCat(t *testing.T) {
 		t.Errorf("a kept one needs no drawing: %v", err)
 	}
 }
+
+func TestASizedPictureHasExactlyItsSize(t *testing.T) {
+	least, err := cats.Sized(cats.MinSized)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := []int{300 << 10, 8 << 20, cats.MinSized + 1}
+	for more := range 12 { // around the borders of one comment in the file, and of two
+		sizes = append(sizes, cats.MinSized+65_530+more, cats.MinSized+131_060+more)
+	}
+	for _, size := range sizes {
+		p, err := cats.Sized(size)
+		if err != nil || len(p.Bytes) != size {
+			t.Fatalf("%d: %v", size, err)
+		}
+		if img, kind, err := image.Decode(bytes.NewReader(p.Bytes)); err != nil || kind != "jpeg" || img.Bounds().Dx() != least.Width {
+			t.Errorf("%d: %s, %v", size, kind, err)
+		}
+	}
+	if _, err := cats.Sized(500); err == nil {
+		t.Error("500 bytes were enough")
+	}
+}
+
+func TestAnAlbumMayBeOfJPEGAlone(t *testing.T) {
+	a := cats.NewAlbum(cats.Options{Width: cats.Range{Min: 60, Max: 60}, Bytes: cats.Range{Min: 307_200, Max: 307_200}, JPEG: true, MaxCount: 4, MaxBytes: 1 << 20})
+	for i := range 20 {
+		id := fmt.Sprint("c", i)
+		p, err := a.Get(t.Context(), id)
+		if err != nil || p.Type != "image/jpeg" || a.Info(id).Extension != "jpg" || len(p.Bytes) != 307_200 {
+			t.Fatalf("%s: %+v, %v", id, a.Info(id), err)
+		}
+	}
+}

@@ -95,3 +95,44 @@ func TestPageGoesOnWhereItWasAndBeginsAnewAfterARestart(t *testing.T) {
 		t.Errorf("after a restart comes %s", text)
 	}
 }
+
+func TestNewTextsDeletionsQuotesAndReactionsAreShown(t *testing.T) {
+	group := signalnet.DemoGroup("Koty")
+	c := groupchat.New(group)
+	c.Asked(asked("!kto", 1, group.ID))
+	with := func(text string, timestamp int64, x signalnet.Extra) {
+		f := asked(text, timestamp, group.ID)
+		f.Spec.Extra = &x
+		c.Asked(f)
+	}
+	with("!kot", 5, signalnet.Extra{EditOf: 1})
+	with("look", 6, signalnet.Extra{Attachments: make(signalnet.Files, 2), Quote: &signalnet.Quoted{Timestamp: 1, Author: "s", Text: "!kto"}})
+	with("", 7, signalnet.Extra{DeleteOf: 6})
+	with("", 8, signalnet.Extra{Reaction: &signalnet.Reacted{Emoji: "👍", TargetAuthor: "bot", TargetTimestamp: 9}})
+	with("", 8, signalnet.Extra{Typing: "STARTED"})
+	sent := answered("miau", 1, group.ID)
+	sent.QuoteMessage = "!kto"
+	c.Answered(sent)
+	changed := answered("hau", 0, group.ID)
+	changed.EditTimestamp = 9
+	c.Answered(changed)
+	c.Signed(signalnet.Sign{Kind: "remote_delete", Groups: []string{group.ID}, Timestamp: 9})
+	c.Asked(asked("the end", 10, group.ID))
+	text := shown(t, c, "")
+	for _, want := range []string{
+		`"kind":"edit","from":"user","sender":"s","name":"Ala","text":"!kot"`,
+		`"timestamp":6,"quote":{"author":"s","text":"!kto","timestamp":1},"files":2`,
+		`"kind":"delete","from":"user","sender":"s"`,
+		`"kind":"reaction","from":"user","sender":"bot","name":"Ala","text":"👍"`,
+		`"quote":{"author":"","text":"!kto","timestamp":1},"question":"!kto"`,
+		`"kind":"edit","from":"bot","name":"bot","text":"hau"`,
+		`"kind":"delete","from":"bot"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s has no %s", text, want)
+		}
+	}
+	if strings.Contains(text, "typing") {
+		t.Error("that a person types is shown as if it were the bot")
+	}
+}

@@ -38,23 +38,23 @@ type rpcError struct {
 
 func (e *rpcError) Error() string { return e.Message }
 
-// handle answers a line: a call or a batch of calls.
-func (c *conn) handle(ctx context.Context, line []byte) {
+// handle answers a line, read at: a call or a batch of calls.
+func (c *conn) handle(ctx context.Context, at time.Time, line []byte) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
 		return
 	}
 	if line[0] == '[' {
-		c.batch(ctx, line)
+		c.batch(ctx, at, line)
 		return
 	}
-	if answer := c.call(ctx, line); answer != nil {
+	if answer := c.call(ctx, at, line); answer != nil {
 		body, _ := json.Marshal(answer) // results are built here and always encode
 		c.answer(ctx, body)
 	}
 }
 
-func (c *conn) batch(ctx context.Context, line []byte) {
+func (c *conn) batch(ctx context.Context, at time.Time, line []byte) {
 	var lines []json.RawMessage
 	if json.Unmarshal(line, &lines) != nil || len(lines) == 0 || len(lines) > maxCalls {
 		body, _ := json.Marshal(refuse(nil, signalnet.CodeRequest, "invalid batch"))
@@ -64,7 +64,7 @@ func (c *conn) batch(ctx context.Context, line []byte) {
 	answers := make([]*response, len(lines))
 	var wg sync.WaitGroup
 	for i, one := range lines {
-		wg.Go(func() { answers[i] = c.call(ctx, one) })
+		wg.Go(func() { answers[i] = c.call(ctx, at, one) })
 	}
 	wg.Wait()
 	told := make([]*response, 0, len(answers))
@@ -80,13 +80,13 @@ func (c *conn) batch(ctx context.Context, line []byte) {
 }
 
 // call answers one call; nil for a notification, or one that is never answered.
-func (c *conn) call(ctx context.Context, text []byte) *response {
-	at := time.Now()
-	if !json.Valid(text) {
+func (c *conn) call(ctx context.Context, at time.Time, text []byte) *response {
+	var req request
+	err := json.Unmarshal(text, &req)
+	if err != nil && !json.Valid(text) {
 		return refuse(nil, signalnet.CodeParse, "unable to parse the request")
 	}
-	var req request
-	if json.Unmarshal(text, &req) != nil || req.Version != "2.0" || req.Method == "" {
+	if err != nil || req.Version != "2.0" || req.Method == "" {
 		return refuse(req.ID, signalnet.CodeRequest, "invalid request")
 	}
 	p, err := parseParams(req.Params)
@@ -113,11 +113,15 @@ func refuse(id json.RawMessage, code int, text string) *response {
 // dispatch runs a method. Neither a result nor an error: it is never answered.
 func (c *conn) dispatch(ctx context.Context, at time.Time, method string, p params) (any, *rpcError) {
 	n := c.server.net
-	switch method {
+	switch method { // those that need no account
 	case "version":
 		return map[string]string{"version": "0.14.6"}, nil
 	case "listAccounts":
 		return c.listAccounts(ctx, at)
+	case "startLink":
+		return c.startLink(at, p)
+	case "finishLink":
+		return c.finishLink(ctx, p)
 	}
 	account := p.text("account")
 	if account == "" {
@@ -126,62 +130,54 @@ func (c *conn) dispatch(ctx context.Context, at time.Time, method string, p para
 	if !n.HasAccount(account) {
 		return nil, &rpcError{Code: signalnet.CodeParams, Message: "Specified account does not exist"}
 	}
-	switch method {
-	case "send":
-		return c.send(ctx, at, account, p)
-	case "sendReaction":
-		return c.show(ctx, at, account, p, reaction)
-	case "sendTyping":
-		return c.show(ctx, at, account, p, typing)
-	case "sendReceipt":
-		return c.show(ctx, at, account, p, receipt)
-	case "listGroups":
-		return c.listGroups(ctx, at)
-	case "subscribeReceive":
-		if c.count() >= maxSubscriptions {
-			return nil, &rpcError{Code: signalnet.CodeInternal, Message: "too many subscriptions"}
-		}
-		return c.subscribe(), nil
-	case "unsubscribeReceive":
-		id, ok := p.number("subscription")
-		if !ok || !c.unsubscribe(int(id)) {
-			return nil, &rpcError{Code: signalnet.CodeRequest, Message: "Unknown subscription id"}
-		}
-		return map[string]any{}, nil
-	case "receive":
-		return nil, &rpcError{Code: signalnet.CodeRequest, Message: "Receive command cannot be used if messages are already being received."}
-	default:
-		return nil, &rpcError{Code: signalnet.CodeMethod, Message: "Method not implemented"}
+	if run := methods[method]; run != nil {
+		return run(c, ctx, at, account, p)
+	}
+	return nil, &rpcError{Code: signalnet.CodeMethod, Message: "Method not implemented"}
+}
+
+// methods are those that need an account.
+var methods = map[string]func(c *conn, ctx context.Context, at time.Time, account string, p params) (any, *rpcError){
+	"send":                     (*conn).send,
+	"sendReaction":             shows(reaction),
+	"sendTyping":               shows(typing),
+	"sendReceipt":              shows(receipt),
+	"remoteDelete":             shows(remoteDelete),
+	"listGroups":               (*conn).listGroups,
+	"quitGroup":                (*conn).quitGroup,
+	"listIdentities":           (*conn).listIdentities,
+	"trust":                    (*conn).trust,
+	"updateProfile":            (*conn).updateProfile,
+	"submitRateLimitChallenge": (*conn).challenge,
+	"getAttachment":            (*conn).getAttachment,
+	"subscribeReceive":         (*conn).subscribeReceive,
+	"unsubscribeReceive":       (*conn).unsubscribeReceive,
+	"receive":                  (*conn).receive,
+}
+
+func shows(read func(params) (signalnet.Sign, error)) func(*conn, context.Context, time.Time, string, params) (any, *rpcError) {
+	return func(c *conn, ctx context.Context, at time.Time, account string, p params) (any, *rpcError) {
+		return c.show(ctx, at, account, p, read)
 	}
 }
 
-func (c *conn) listAccounts(ctx context.Context, at time.Time) (any, *rpcError) {
-	n := c.server.net
-	if n.Latency.Wait(ctx, signalnet.Accounts, at) != nil {
-		return nil, nil
+func (c *conn) subscribeReceive(context.Context, time.Time, string, params) (any, *rpcError) {
+	if c.count() >= maxSubscriptions {
+		return nil, &rpcError{Code: signalnet.CodeInternal, Message: "too many subscriptions"}
 	}
-	list := []map[string]string{}
-	if n.HasAccount(n.Number) {
-		list = append(list, map[string]string{"number": n.Number})
-	}
-	return list, nil
+	return c.subscribe(), nil
 }
 
-func (c *conn) listGroups(ctx context.Context, at time.Time) (any, *rpcError) {
-	n := c.server.net
-	if n.Latency.Wait(ctx, signalnet.Groups, at) != nil {
-		return nil, nil
+func (c *conn) unsubscribeReceive(_ context.Context, _ time.Time, _ string, p params) (any, *rpcError) {
+	id, ok := p.number("subscription")
+	if !ok || !c.unsubscribe(int(id)) {
+		return nil, &rpcError{Code: signalnet.CodeRequest, Message: "Unknown subscription id"}
 	}
-	list := []map[string]any{}
-	for _, g := range n.Groups {
-		list = append(list, map[string]any{
-			"id": g.ID, "name": g.Name, "description": "", "isMember": true, "isBlocked": false, "messageExpirationTime": 0,
-			"members": []any{map[string]any{"number": n.Number, "uuid": nil, "isAdmin": false}}, "pendingMembers": []any{},
-			"requestingMembers": []any{}, "admins": []any{}, "banned": []any{}, "permissionAddMember": "EVERY_MEMBER",
-			"permissionEditDetails": "EVERY_MEMBER", "permissionSendMessage": "EVERY_MEMBER", "groupInviteLink": nil,
-		})
-	}
-	return list, nil
+	return map[string]any{}, nil
+}
+
+func (c *conn) receive(context.Context, time.Time, string, params) (any, *rpcError) {
+	return nil, &rpcError{Code: signalnet.CodeRequest, Message: "Receive command cannot be used if messages are already being received."}
 }
 
 // answer writes an answer; with out_of_order, after the next one.

@@ -31,17 +31,17 @@ func (c *conn) send(ctx context.Context, at time.Time, account string, p params)
 		c.cut(ctx, `{"jsonrpc":"2.0","result":{"timest`)
 		return nil, nil
 	case out.Failure != nil:
-		return nil, failed(m, out)
+		return nil, c.failed(m, out)
 	}
-	return map[string]any{"timestamp": out.Timestamp, "results": results(m, out, "SUCCESS")}, nil
+	return map[string]any{"timestamp": out.Timestamp, "results": results(m, out, "SUCCESS", 0)}, nil
 }
 
 // failed tells per recipient what happened, as the daemon does also on an error.
-func failed(m signalnet.Message, out signalnet.Outcome) *rpcError {
+func (c *conn) failed(m signalnet.Message, out signalnet.Outcome) *rpcError {
 	kind := map[string]string{"429": "RATE_LIMIT_FAILURE", "identity": "IDENTITY_FAILURE", "permanent": "UNREGISTERED_FAILURE", "transient": "NETWORK_FAILURE"}[out.Failure.Class]
 	e := &rpcError{Code: out.Failure.Code, Message: out.Failure.Text}
 	if kind != "" {
-		e.Data = map[string]any{"response": map[string]any{"timestamp": at(out), "results": results(m, out, kind)}}
+		e.Data = map[string]any{"response": map[string]any{"timestamp": at(out), "results": results(m, out, kind, int(c.server.net.Quirks.Duration("retry_after").Seconds()))}}
 	}
 	return e
 }
@@ -67,10 +67,9 @@ type result struct {
 	RetryAfter int     `json:"retryAfterSeconds,omitempty"`
 }
 
-// retryAfter is what the daemon tells for a rate limit, in seconds.
-const retryAfter = 60
-
-func results(m signalnet.Message, out signalnet.Outcome, kind string) []result {
+// results tells per recipient what happened; retryAfter goes with a rate limit,
+// in seconds.
+func results(m signalnet.Message, out signalnet.Outcome, kind string, retryAfter int) []result {
 	var list []result
 	add := func(to address, group, kind string) {
 		r := result{Address: to, Group: group, Type: kind}
@@ -85,8 +84,8 @@ func results(m signalnet.Message, out signalnet.Outcome, kind string) []result {
 	member := "88888888-8888-4888-8888-888888888888"
 	for _, g := range m.Groups {
 		add(address{UUID: &member}, g, kind)
-		if out.Partial {
-			gone := signalnet.Unreached
+		if out.Missed != "" {
+			gone := out.Missed
 			add(address{UUID: &gone}, g, "IDENTITY_FAILURE")
 		}
 	}

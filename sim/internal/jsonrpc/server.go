@@ -6,12 +6,11 @@
 // with the real daemon's one receive thread (back-pressure, no loss), and never
 // more than maxCalls of its own calls are in work.
 //
-// It has send, sendReaction, sendTyping, sendReceipt, subscribeReceive,
-// unsubscribeReceive, listAccounts, listGroups and version. There is no HTTP
-// endpoint.
+// The methods are those in call.go; there are no contacts, polls or
+// registration. There is no HTTP endpoint.
 //
 // Files: listen.go (addresses), server.go (connections), call.go (calls),
-// params.go, send.go, sign.go.
+// params.go, send.go, sign.go, list.go, manage.go.
 package jsonrpc
 
 import (
@@ -22,6 +21,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"quartet/sim/internal/signalnet"
 )
@@ -140,6 +140,7 @@ func (c *conn) read(ctx context.Context) error {
 	scanner := bufio.NewScanner(c.wire)
 	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for scanner.Scan() {
+		at := time.Now()
 		line := append([]byte(nil), scanner.Bytes()...)
 		select {
 		case c.calls <- struct{}{}:
@@ -148,7 +149,7 @@ func (c *conn) read(ctx context.Context) error {
 		}
 		c.work.Go(func() {
 			defer func() { <-c.calls }()
-			c.handle(ctx, line)
+			c.handle(ctx, at, line)
 		})
 	}
 	return scanner.Err()

@@ -22,14 +22,17 @@ func (c *conn) show(ctx context.Context, at time.Time, account string, p params,
 	if err != nil {
 		return nil, &rpcError{Code: signalnet.CodeUser, Message: err.Error()}
 	}
-	s.Groups = groups
+	s.Via, s.Groups = "rpc", groups
+	if len(people) > 0 {
+		s.Recipient = people[0]
+	}
 	// A client that goes away does not take it back.
 	out := c.server.net.Show(context.WithoutCancel(ctx), at, account, s)
 	to := signalnet.Message{Groups: groups, Recipients: people}
 	if out.Failure != nil {
-		return nil, failed(to, out)
+		return nil, c.failed(to, out)
 	}
-	return map[string]any{"timestamp": out.Timestamp, "results": results(to, out, "SUCCESS")}, nil
+	return map[string]any{"timestamp": out.Timestamp, "results": results(to, out, "SUCCESS", 0)}, nil
 }
 
 func reaction(p params) (signalnet.Sign, error) {
@@ -45,6 +48,15 @@ func reaction(p params) (signalnet.Sign, error) {
 	case s.TargetAuthor == "":
 		return s, refusal("Target author parameter is missing")
 	case !ok:
+		return s, refusal("Target timestamp parameter is missing")
+	}
+	return s, nil
+}
+
+func remoteDelete(p params) (signalnet.Sign, error) {
+	s := signalnet.Sign{Kind: "remote_delete"}
+	var ok bool
+	if s.Timestamp, ok = p.number("targetTimestamp"); !ok {
 		return s, refusal("Target timestamp parameter is missing")
 	}
 	return s, nil

@@ -1,7 +1,8 @@
 // Package restapi is the surface of signal-cli-rest-api (MODE=json-rpc) that a
 // bot needs: health, about, accounts, groups, the receiving websocket, sends,
-// typing indicators and reactions, with the status codes, bodies and content
-// types of the real server.
+// typing indicators, reactions, receipts and deletions, received attachments,
+// identities, the profile, the link of a device and the rate limit's challenge,
+// with the status codes, bodies and content types of the real server.
 //
 // Guarantee: a request that the real server refuses is refused with the same
 // status and text, where its source spells the text; texts that come from
@@ -10,7 +11,7 @@
 // With a webhook, each frame is posted there as well, and no answer of
 // signal-cli is heard while a post is open: see webhook.go.
 //
-// It has no attachments store, contacts, profiles, polls or registration.
+// It has no contacts, polls or registration.
 package restapi
 
 import (
@@ -54,6 +55,9 @@ func (a *API) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("DELETE /v1/typing-indicator/{number}", a.typing("stopped"))
 	mux.HandleFunc("POST /v1/reactions/{number}", a.reaction("reaction"))
 	mux.HandleFunc("DELETE /v1/reactions/{number}", a.reaction("unreaction"))
+	mux.HandleFunc("POST /v1/receipts/{number}", a.receipt)
+	mux.HandleFunc("DELETE /v1/remote-delete/{number}", a.remoteDelete)
+	a.mountManage(mux)
 	mux.HandleFunc("GET /v1/groups/{number}", a.groups)
 	mux.HandleFunc("GET /v1/groups/{number}/{group}", a.group)
 }
@@ -66,78 +70,17 @@ func (a *API) about(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (a *API) accounts(w http.ResponseWriter, r *http.Request) {
-	if a.net.Latency.Wait(r.Context(), signalnet.Accounts, time.Now()) != nil {
+	began := time.Now()
+	if a.net.Latency.Wait(r.Context(), signalnet.Accounts, began) != nil {
 		return
 	}
 	a.hear(r.Context())
+	a.net.Read("accounts", "rest", "", began)
 	numbers := []string{}
 	if a.net.HasAccount(a.net.Number) {
 		numbers = append(numbers, a.net.Number)
 	}
 	answer(w, http.StatusOK, numbers)
-}
-
-type groupEntry struct {
-	Name            string            `json:"name"`
-	Description     string            `json:"description"`
-	ID              string            `json:"id"`
-	InternalID      string            `json:"internal_id"`
-	Members         []any             `json:"members"`
-	Blocked         bool              `json:"blocked"`
-	Member          bool              `json:"member"`
-	PendingInvites  []any             `json:"pending_invites"`
-	PendingRequests []any             `json:"pending_requests"`
-	InviteLink      string            `json:"invite_link"`
-	Admins          []any             `json:"admins"`
-	Permissions     map[string]string `json:"permissions"`
-}
-
-func (a *API) groupList(r *http.Request) ([]groupEntry, error) {
-	if err := a.net.Latency.Wait(r.Context(), signalnet.Groups, time.Now()); err != nil {
-		return nil, err
-	}
-	a.hear(r.Context())
-	number := r.PathValue("number")
-	if !a.net.HasAccount(number) {
-		return nil, signalnet.NoAccount()
-	}
-	member := any(number)
-	if r.URL.Query().Get("expand") == "true" {
-		member = map[string]string{"number": number, "uuid": ""}
-	}
-	list := make([]groupEntry, 0, len(a.net.Groups))
-	for _, g := range a.net.Groups {
-		list = append(list, groupEntry{
-			Name: g.Name, ID: g.PublicID(), InternalID: g.ID, Members: []any{member}, Member: true,
-			PendingInvites: []any{}, PendingRequests: []any{}, Admins: []any{},
-			Permissions: map[string]string{"add_members": "every-member", "edit_group": "every-member", "send_messages": "every-member"},
-		})
-	}
-	return list, nil
-}
-
-func (a *API) groups(w http.ResponseWriter, r *http.Request) {
-	list, err := a.groupList(r)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	answer(w, http.StatusOK, list)
-}
-
-func (a *API) group(w http.ResponseWriter, r *http.Request) {
-	list, err := a.groupList(r)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	for _, g := range list {
-		if g.ID == r.PathValue("group") {
-			answer(w, http.StatusOK, g)
-			return
-		}
-	}
-	answer(w, http.StatusNotFound, map[string]string{"error": "No group with that id found"})
 }
 
 // answer writes JSON as the real server does: without a line end.

@@ -45,8 +45,6 @@ func (a *API) receive(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer a.sockets.add(cancel)()
-	a.clients.Add(1)
-	defer a.clients.Add(-1)
 	defer func() { _ = conn.CloseNow() }()
 	s := &socket{api: a, conn: conn, number: r.PathValue("number"), frames: make(chan signalnet.Frame), lock: newLock()}
 	s.serve(ctx, cancel)
@@ -69,11 +67,20 @@ func (s *socket) serve(ctx context.Context, cancel context.CancelFunc) {
 	if period := quirks.Duration("ping_period"); period > 0 {
 		wg.Go(func() { s.ping(ctx, period) })
 	}
-	if !sleep(ctx, quirks.Duration("register_delay")) {
+	delay := quirks.Duration("register_delay")
+	if delay > 0 { // open for everybody to see, and deaf
+		s.api.clients.Add(1)
+		defer s.api.clients.Add(-1)
+	}
+	if !sleep(ctx, delay) {
 		return
 	}
 	leave := s.api.net.Subscribe(signalnet.Passive, s.take(ctx))
 	defer leave()
+	if delay <= 0 { // who sees that it is open may rely on its getting frames
+		s.api.clients.Add(1)
+		defer s.api.clients.Add(-1)
+	}
 	for {
 		select {
 		case f := <-s.frames:

@@ -153,8 +153,8 @@ func (a *API) tell(w http.ResponseWriter, r *http.Request, number string, out si
 		refuse(w, out.Failure)
 	case a.net.Quirks.Text("send_answer") == "array":
 		body := sendAnswer{Timestamp: strconv.FormatInt(out.Timestamp, 10)}
-		if out.Partial {
-			body.Errors = &sendErrors{[]recipientError{{UUID: signalnet.Unreached, Reason: "IDENTITY_FAILURE"}}}
+		if out.Missed != "" {
+			body.Errors = &sendErrors{[]recipientError{{UUID: out.Missed, Reason: "IDENTITY_FAILURE"}}}
 		}
 		answer(w, http.StatusCreated, []sendAnswer{body})
 	default:

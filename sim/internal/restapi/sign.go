@@ -2,6 +2,7 @@ package restapi
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"quartet/sim/internal/signalnet"
@@ -62,14 +63,59 @@ func (a *API) show(w http.ResponseWriter, r *http.Request, at time.Time, recipie
 		refuse(w, err)
 		return
 	}
+	s.Via = "rest"
 	if group != "" {
 		s.Groups = []string{group}
+	} else {
+		s.Recipient = recipient
 	}
 	out := a.net.Show(serverContext(r), at, r.PathValue("number"), s)
 	a.hear(r.Context())
-	if out.Failure != nil {
+	switch {
+	case out.Failure != nil:
 		refuse(w, out.Failure)
-		return
+	case s.Kind == "remote_delete":
+		answer(w, http.StatusCreated, map[string]string{"timestamp": strconv.FormatInt(out.Timestamp, 10)})
+	default:
+		w.WriteHeader(http.StatusNoContent)
 	}
-	w.WriteHeader(http.StatusNoContent)
+}
+
+// receipt is POST of /v1/receipts/{number}.
+func (a *API) receipt(w http.ResponseWriter, r *http.Request) {
+	at := time.Now()
+	var req struct {
+		Recipient string `json:"recipient"`
+		Type      string `json:"receipt_type"`
+		Timestamp int64  `json:"timestamp"`
+	}
+	switch {
+	case !a.decode(w, r, &req):
+	case req.Recipient == "":
+		refuseText(w, "Couldn't process request - recipient missing")
+	case req.Type != "read" && req.Type != "viewed":
+		refuseText(w, "Couldn't process request - receipt type must be read or viewed")
+	case req.Timestamp == 0:
+		refuseText(w, "Couldn't process request - timestamp missing")
+	default:
+		a.show(w, r, at, req.Recipient, signalnet.Sign{Kind: "receipt", TargetAuthor: req.Recipient, Timestamp: req.Timestamp})
+	}
+}
+
+// remoteDelete is DELETE of /v1/remote-delete/{number}.
+func (a *API) remoteDelete(w http.ResponseWriter, r *http.Request) {
+	at := time.Now()
+	var req struct {
+		Recipient string `json:"recipient"`
+		Timestamp int64  `json:"timestamp"`
+	}
+	switch {
+	case !a.decode(w, r, &req):
+	case req.Recipient == "":
+		refuseText(w, "Couldn't process request - recipient missing")
+	case req.Timestamp == 0:
+		refuseText(w, "Couldn't process request - timestamp missing")
+	default:
+		a.show(w, r, at, req.Recipient, signalnet.Sign{Kind: "remote_delete", Timestamp: req.Timestamp})
+	}
 }

@@ -165,6 +165,7 @@ func (n *Network) fanOut(ctx context.Context, f Frame) {
 	n.hub.mu.Lock()
 	members, last := n.hub.members, n.hub.last
 	n.hub.mu.Unlock()
+	n.noteEmitted(f)
 	if len(members) == 0 && last == nil {
 		n.countDropped("no_client")
 		return

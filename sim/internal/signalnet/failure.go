@@ -8,6 +8,7 @@ const (
 	CodeIO        = -3
 	CodeUntrusted = -4
 	CodeRateLimit = -5
+	CodeCaptcha   = -6
 	CodeParse     = -32700
 	CodeRequest   = -32600
 	CodeMethod    = -32601
@@ -37,6 +38,8 @@ var failures = []Failure{
 	{Class: "too_large", Code: CodeInternal, Text: "Failed to upload attachment: [413] https://cdn3.signal.org/attachments (NonSuccessfulResponseCodeException)"},
 	{Class: "transient", Code: CodeIO, Text: "Failed to send message: Connection closed! (IOException)"},
 	{Class: "prekeys", Code: CodeInternal, Text: "Failed to send message: No prekeys available (UnexpectedErrorException)"},
+	{Class: "announcement", Code: CodeUser, Text: "User is not allowed to send message to group: simulated (AAEC=)"},
+	{Class: "not_member", Code: CodeUser, Text: "User is not a member in group: simulated (AAEC=)"},
 	{Class: "profile", Code: CodeUser, Text: "Cannot send message to group - please first update your profile."},
 }
 
@@ -57,6 +60,21 @@ func rateLimited(token string) *Failure {
 // uploadLimited is the rate limit of attachment uploads, which REST answers with 400.
 func uploadLimited() *Failure {
 	return &Failure{Class: "429_upload", Code: CodeInternal, Text: "Failed to upload attachment: [429] Rate limit exceeded: 429 (RateLimitException)"}
+}
+
+// groupNotFound is the failure of a call for a group that signal-cli does not know.
+func groupNotFound(id string) *Failure {
+	return &Failure{Class: "not_found", Code: CodeUser, Text: "Group not found: " + id}
+}
+
+// notMember is the failure of a call for a group that the bot is not in.
+func notMember(g Group) *Failure {
+	return &Failure{Class: "not_member", Code: CodeUser, Text: fmt.Sprintf("User is not a member in group: %s (%s)", g.Name, g.ID)}
+}
+
+// noSending is the failure of a send to a group where only admins may write.
+func noSending(g Group) *Failure {
+	return &Failure{Class: "announcement", Code: CodeUser, Text: fmt.Sprintf("User is not allowed to send message to group: %s (%s)", g.Name, g.ID)}
 }
 
 // NoAccount is the failure of a call for an account that is not registered.

@@ -7,77 +7,27 @@ import (
 	"time"
 )
 
-// Spec is a message that somebody is to write to the bot.
-type Spec struct {
-	Text      string          `json:"text"`
-	Sender    string          `json:"sender"` // uuid
-	Name      string          `json:"name"`
-	Group     string          `json:"group"`               // internal id; empty = a direct message
-	Timestamp int64           `json:"timestamp,omitempty"` // ms; 0 = when it is emitted, unique for the sender
-	Device    int             `json:"device,omitempty"`    // 0 = 1
-	Raw       json.RawMessage `json:"raw,omitempty"`       // a whole params object, emitted as it is
-}
-
-func (s Spec) size() int64 {
-	return int64(len(s.Text)+len(s.Sender)+len(s.Name)+len(s.Group)+len(s.Raw)) + 64
-}
-
 // Frame is one notification of signal-cli.
 type Frame struct {
 	Spec    Spec          // Timestamp is filled in
 	Account string        // whom it is for; empty = everybody
 	Params  []byte        // the JSON object that a websocket carries and JSON-RPC wraps; nil when Fault is set
 	Fault   string        // set: the notification is an error with this text
+	Files   []string      // ids of its attachments
+	Due     time.Time     // when it should be emitted, by the schedule of its batch
 	Grace   time.Duration // allowance of a subscriber that drops when busy; 0 = it drops at once
 }
 
 // Line returns the frame as the line of JSON-RPC that signal-cli writes, without
-// its end.
+// its end; there is room for that behind it.
 func (f Frame) Line() []byte {
 	if f.Fault != "" {
 		text, _ := json.Marshal(f.Fault) // a string always encodes
 		return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"receive","error":{"code":%d,"message":%s,"data":null}}`, CodeInternal, text)
 	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"receive","params":%s}`, f.Params)
-}
-
-type params struct {
-	Account   string     `json:"account"`
-	Envelope  *envelope  `json:"envelope,omitempty"`
-	Exception *exception `json:"exception,omitempty"`
-}
-
-type exception struct {
-	Message string `json:"message"`
-	Type    string `json:"type"`
-}
-
-type envelope struct {
-	Source          string       `json:"source"`
-	SourceNumber    *string      `json:"sourceNumber"`
-	SourceUUID      string       `json:"sourceUuid"`
-	SourceName      *string      `json:"sourceName"`
-	SourceDevice    int          `json:"sourceDevice"`
-	Timestamp       int64        `json:"timestamp"`
-	ServerReceived  int64        `json:"serverReceivedTimestamp"`
-	ServerDelivered int64        `json:"serverDeliveredTimestamp"`
-	DataMessage     *dataMessage `json:"dataMessage"`
-}
-
-type dataMessage struct {
-	Timestamp          int64      `json:"timestamp"`
-	Message            *string    `json:"message"`
-	ExpiresInSeconds   int        `json:"expiresInSeconds"`
-	IsExpirationUpdate bool       `json:"isExpirationUpdate"`
-	ViewOnce           bool       `json:"viewOnce"`
-	GroupInfo          *groupInfo `json:"groupInfo,omitempty"`
-}
-
-type groupInfo struct {
-	GroupID   string  `json:"groupId"`
-	GroupName *string `json:"groupName"`
-	Revision  int     `json:"revision"`
-	Type      string  `json:"type"`
+	const head = `{"jsonrpc":"2.0","method":"receive","params":`
+	line := append(make([]byte, 0, len(head)+len(f.Params)+2), head...)
+	return append(append(line, f.Params...), '}')
 }
 
 // frame builds the notification for a message, as the quirks want it.
@@ -89,7 +39,11 @@ func (n *Network) frame(s Spec) (Frame, error) {
 	}
 	now := time.Now()
 	if s.Timestamp == 0 {
-		s.Timestamp = n.clock.unique(s.Sender, now)
+		author := s.Sender
+		if s.extra().Sync {
+			author = "" // as what the bot sends itself
+		}
+		s.Timestamp = n.clock.unique(author, now.Add(-time.Duration(s.extra().Age)))
 	}
 	f := Frame{Spec: s, Account: n.Number}
 	p := params{Account: n.Number}
@@ -99,36 +53,13 @@ func (n *Network) frame(s Spec) (Frame, error) {
 	case n.Quirks.Take("error_frames"):
 		return Frame{Spec: s, Fault: "Failed to receive message: simulated"}, nil
 	default:
-		p.Envelope = n.envelope(s, now)
+		p.Envelope, f.Files = n.envelope(s, now)
 	}
 	var err error
 	if f.Params, err = json.Marshal(p); err != nil {
 		return Frame{}, fmt.Errorf("build frame: %w", err)
 	}
 	return f, nil
-}
-
-func (n *Network) envelope(s Spec, now time.Time) *envelope {
-	e := &envelope{
-		Source: s.Sender, SourceUUID: s.Sender, SourceDevice: max(s.Device, 1),
-		Timestamp: s.Timestamp, ServerReceived: now.UnixMilli(), ServerDelivered: now.UnixMilli(),
-		DataMessage: &dataMessage{Timestamp: s.Timestamp, Message: &s.Text},
-	}
-	if s.Name != "" {
-		e.SourceName = &s.Name
-	}
-	if !n.Quirks.On("number_null") {
-		number := numberOf(s.Sender)
-		e.Source, e.SourceNumber = number, &number
-	}
-	if s.Group != "" {
-		info := &groupInfo{GroupID: s.Group, Revision: 1, Type: "DELIVER"}
-		if g, known := n.GroupByID(s.Group); known {
-			info.GroupName = &g.Name
-		}
-		e.DataMessage.GroupInfo = info
-	}
-	return e
 }
 
 // numberOf returns a number that is always the same for a sender, in the range

@@ -9,16 +9,18 @@
 // waiting frames, sends and pictures are kept up to fixed counts and bytes, and
 // what does not fit is refused or counted as dropped, never silently lost.
 //
-// It encrypts nothing, knows nothing of devices and profiles, and gives nobody's
-// receipts but the bot's.
+// It encrypts nothing, and knows devices, keys and profiles only as far as they
+// decide a call.
 //
-// Files: frame.go (envelopes), queue.go and pace.go (emission), deliver.go
-// (the receive thread), send.go, sign.go, failure.go, quirks.go, stats.go.
+// Files: spec.go, check.go, wire.go, envelope.go and frame.go (what is emitted),
+// series.go, queue.go, pace.go and nap_*.go (when), deliver.go and emitted.go
+// (the receive thread), roster.go, account.go, link.go and files.go (what
+// signal-cli keeps), send.go and judge.go (sends), attempt.go (their order),
+// receipt.go, sign.go and calls.go (what else is asked), failure.go, quirks.go,
+// stats.go.
 package signalnet
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -26,6 +28,7 @@ import (
 	"quartet/sim/internal/latency"
 	"quartet/sim/internal/quirk"
 	"quartet/sim/internal/ring"
+	"quartet/sim/internal/stopwatch"
 )
 
 // Operations that take time, as named in the latency table.
@@ -37,40 +40,12 @@ const (
 	Typing         = "typing"
 	Reaction       = "reaction"
 	Receipt        = "receipt"
+	Manage         = "manage" // quitting, trusting, profiles, attachments, challenges, links
 )
 
 // Operations lists them all.
 func Operations() []string {
-	return []string{SendText, SendAttachment, Accounts, Groups, Typing, Reaction, Receipt}
-}
-
-// Group is a Signal group.
-type Group struct {
-	ID   string // internal id: base64 of 32 bytes
-	Name string
-}
-
-// PublicID is the group's id in REST paths and recipients.
-func (g Group) PublicID() string { return PublicID(g.ID) }
-
-// PublicID turns an internal group id into the one REST uses.
-func PublicID(internal string) string {
-	return "group." + base64.StdEncoding.EncodeToString([]byte(internal))
-}
-
-// DemoGroup returns the group of the chat page: the one with bytes 0 to 31.
-func DemoGroup(name string) Group {
-	id := make([]byte, 32)
-	for i := range id {
-		id[i] = byte(i)
-	}
-	return Group{ID: base64.StdEncoding.EncodeToString(id), Name: name}
-}
-
-// NamedGroup returns a group whose id follows from its name.
-func NamedGroup(name string) Group {
-	id := sha256.Sum256([]byte("quartet simulated group " + name))
-	return Group{ID: base64.StdEncoding.EncodeToString(id[:]), Name: name}
+	return []string{SendText, SendAttachment, Accounts, Groups, Typing, Reaction, Receipt, Manage}
 }
 
 // ReceiveMode says when signal-cli receives.
@@ -86,7 +61,7 @@ const (
 // Options configure a Network. All but the hooks are required.
 type Options struct {
 	Number  string  // the bot's account, E.164
-	Groups  []Group // the first is the demo group
+	Groups  []Group // at the start; the first is the demo group
 	Mode    ReceiveMode
 	Seed    uint64 // of everything drawn at random but latencies
 	Quirks  *quirk.Set
@@ -108,6 +83,16 @@ type Network struct {
 	hub      hub   // who gets them
 	sent     *ring.Ring[Sent]
 	pictures *ring.Ring[Picture]
+	emitted  *ring.Ring[Emitted]
+	attempts *ring.Ring[Attempt]
+	calls    *ring.Ring[Call]
+	Watch    *stopwatch.Watch // from questions to answers
+	turns    turns            // whether sends to a chat overlap
+	roster   roster
+	account  account
+	links    links
+	files    files
+	acks     acks
 
 	randMu sync.Mutex
 	random *rand.Rand // guarded by randMu
@@ -122,6 +107,8 @@ const (
 	maxSentBytes    = 32 << 20
 	maxPictures     = 200
 	maxPictureBytes = 48 << 20
+	maxNotes        = 50_000 // emitted frames, attempts, calls: of each
+	maxNoteBytes    = 16 << 20
 )
 
 // New makes a network at rest.
@@ -131,33 +118,44 @@ func New(o Options) *Network {
 		clock:      clock{last: map[string]int64{}},
 		sent:       ring.New(maxSent, maxSentBytes, Sent.size),
 		pictures:   ring.New(maxPictures, maxPictureBytes, func(p Picture) int64 { return int64(len(p.Bytes)) }),
+		emitted:    ring.New(maxNotes, maxNoteBytes, Emitted.size),
+		attempts:   ring.New(maxNotes, maxNoteBytes, Attempt.size),
+		calls:      ring.New(maxNotes, maxNoteBytes, Call.size),
+		Watch:      stopwatch.New(),
 		random:     rand.New(rand.NewPCG(o.Seed, 1)),
 		daemonGone: make(chan struct{}),
 	}
 	n.inbox.init()
 	n.hub.init()
+	n.turns.clear()
+	n.clearState()
 	n.clearCounters()
 	return n
 }
 
-// Reset empties logs and counters and forgets frames that were not emitted
-// yet. Sockets stay open. Quirks and latencies are their owners' to reset.
+// Reset empties logs and counters, forgets frames that were not emitted yet, and
+// has groups, keys, profile and links as at the start. Sockets stay open. Quirks
+// and latencies are their owners' to reset.
 func (n *Network) Reset() {
 	n.inbox.cancelAll()
 	n.hub.backlog.clear()
 	n.sent.Clear()
 	n.pictures.Clear()
+	n.emitted.Clear()
+	n.attempts.Clear()
+	n.calls.Clear()
+	n.Watch.Clear()
+	n.turns.clear()
+	n.clearState()
 	n.clearCounters()
 }
 
-// GroupByID returns the group with this internal id.
-func (n *Network) GroupByID(id string) (Group, bool) {
-	for _, g := range n.Groups {
-		if g.ID == id {
-			return g, true
-		}
-	}
-	return Group{}, false
+// clearState makes what signal-cli keeps as it was at the start.
+func (n *Network) clearState() {
+	n.roster.set(n.Groups)
+	n.account.clear()
+	n.links.clear()
+	n.files.clear()
 }
 
 // HasAccount says whether number is registered here.

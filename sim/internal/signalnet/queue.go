@@ -20,10 +20,26 @@ var ErrFull = errors.New("too many frames are waiting to be emitted")
 // batch is what one call of Enqueue brought.
 type batch struct {
 	specs     []Spec
+	series    *Series // set instead of specs
 	spacing   time.Duration
+	gracious  bool // its frames have the grace of spaced ones
 	bytes     int64
 	cancelled bool               // guarded by inbox.mu; set by Reset
 	cancel    context.CancelFunc // guarded by inbox.mu; nil until its emission begins
+}
+
+func (b *batch) len() int {
+	if b.series != nil {
+		return b.series.Count
+	}
+	return len(b.specs)
+}
+
+func (b *batch) at(i int) Spec {
+	if b.series != nil {
+		return b.series.at(i)
+	}
+	return b.specs[i]
 }
 
 // inbox holds the batches that are not emitted yet.
@@ -33,6 +49,7 @@ type inbox struct {
 	mu      sync.Mutex
 	batches map[*batch]struct{} // guarded by mu
 	count   int                 // guarded by mu; frames
+	held    int                 // guarded by mu; those of them that lie in memory
 	bytes   int64               // guarded by mu
 	paced   int                 // guarded by mu; batches with a spacing
 }
@@ -48,21 +65,25 @@ func (in *inbox) init() {
 // batches; or, with spacing 0, as fast as they are taken, after the earlier
 // batches of spacing 0. ErrFull when they do not fit.
 func (n *Network) Enqueue(specs []Spec, spacing time.Duration) error {
-	b := &batch{specs: specs, spacing: spacing}
-	for _, s := range specs {
+	return n.enqueue(&batch{specs: specs, spacing: spacing})
+}
+
+func (n *Network) enqueue(b *batch) error {
+	for _, s := range b.specs {
 		b.bytes += s.size()
 	}
 	in := &n.inbox
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	full := in.count+len(specs) > maxQueued || in.bytes+b.bytes > maxQueuedBytes || len(in.batches) >= maxBatches
-	if full || (spacing > 0 && in.paced >= maxPaced) {
+	full := in.held+len(b.specs) > maxQueued || in.bytes+b.bytes > maxQueuedBytes || len(in.batches) >= maxBatches
+	if full || (b.spacing > 0 && in.paced >= maxPaced) {
 		return ErrFull
 	}
 	in.batches[b] = struct{}{}
-	in.count += len(specs)
+	in.count += b.len()
+	in.held += len(b.specs)
 	in.bytes += b.bytes
-	if spacing > 0 {
+	if b.spacing > 0 {
 		in.paced++
 	}
 	in.arrived <- b // has room: it is as long as batches may be many, and a batch leaves it before it leaves batches
@@ -101,6 +122,7 @@ func (in *inbox) done(b *batch, left int) {
 	b.cancel()
 	delete(in.batches, b)
 	in.count -= left
+	in.held -= len(b.specs)
 	in.bytes -= b.bytes
 	if b.spacing > 0 {
 		in.paced--

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"quartet/sim/internal/stopwatch"
 )
 
 // maxTextBytes is what Signal carries as text: what is longer is uploaded as an attachment.
@@ -115,7 +117,7 @@ const (
 type Outcome struct {
 	Timestamp int64    // set when delivered
 	Failure   *Failure // set when the answer is an error, delivered or not
-	Partial   bool     // one recipient was not reached
+	Missed    string   // the one recipient that was not reached; empty = none
 	Answer    Answer
 }
 
@@ -126,7 +128,15 @@ func (n *Network) Send(ctx context.Context, at time.Time, m Message) Outcome {
 	n.SendsReceived.Add(1)
 	n.SendsPending.Add(1)
 	defer n.SendsPending.Add(-1)
+	n.begin(at, m)
+	n.answered(at, m)
 	n.keep(m.Attachments)
+	out, delivered := n.play(ctx, at, m)
+	n.end(at, m, out, delivered)
+	return out
+}
+
+func (n *Network) play(ctx context.Context, at time.Time, m Message) (out Outcome, delivered bool) {
 	v := n.judge(m)
 	operation := SendText
 	if len(m.Attachments) > 0 || len(m.Text) > maxTextBytes {
@@ -134,73 +144,19 @@ func (n *Network) Send(ctx context.Context, at time.Time, m Message) Outcome {
 	}
 	daemon := n.daemon()
 	if n.Latency.Wait(ctx, operation, at) != nil {
-		return Outcome{Answer: Silent}
+		return Outcome{Answer: Silent}, false
 	}
 	if v.Failure != nil {
 		n.countFailed(v.Failure.Class)
 	}
 	if v.lost {
-		return v.Outcome
+		return v.Outcome, false
 	}
 	v.Timestamp = n.record(at, m)
 	if v.Failure == nil && m.Via == "rest" {
 		v.Answer = n.restAnswer(v.Answer, daemon, time.Since(at))
 	}
-	return v.Outcome
-}
-
-// verdict is an outcome before its time has passed.
-type verdict struct {
-	Outcome
-	lost bool // not delivered
-}
-
-func failed(f *Failure) verdict { return verdict{Outcome: Outcome{Failure: f}, lost: true} }
-
-// judge lets the first quirk that fires decide a send.
-func (n *Network) judge(m Message) verdict {
-	q := n.Quirks
-	if !n.HasAccount(m.Number) {
-		return failed(failure("account"))
-	}
-	for _, f := range failures {
-		if q.Take("send_fail_" + f.Class) {
-			return failed(failure(f.Class))
-		}
-	}
-	switch {
-	case q.Take("send_429"):
-		return failed(rateLimited(q.Text("challenge_token")))
-	case q.Take("send_429_delivered"):
-		return verdict{Outcome: Outcome{Failure: rateLimited(q.Text("challenge_token"))}}
-	case len(m.Attachments) > 0 && q.Take("send_429_upload"):
-		return failed(uploadLimited())
-	case q.Take("send_hang"):
-		return verdict{Outcome: Outcome{Answer: Silent}}
-	case q.Take("send_hang_lost"):
-		return verdict{Outcome: Outcome{Answer: Silent}, lost: true}
-	case q.Take("send_cut"):
-		return verdict{Outcome: Outcome{Answer: Cut}}
-	}
-	if class := n.unlucky(); class != "" {
-		return failed(failure(class))
-	}
-	return verdict{Outcome: Outcome{Partial: q.Take("partial_failure")}}
-}
-
-// unlucky draws a failure class by the rates set, "" for none.
-func (n *Network) unlucky() string {
-	rates := n.Quirks.Rates("send_error_rates")
-	if len(rates) == 0 {
-		return ""
-	}
-	p := n.chance()
-	for _, f := range failures { // in a fixed order, so that a seed repeats
-		if p -= rates[f.Class]; p < 0 {
-			return f.Class
-		}
-	}
-	return ""
+	return v.Outcome, true
 }
 
 // restAnswer says whether REST still gets the daemon's answer to a delivered send.
@@ -238,7 +194,18 @@ func (n *Network) record(at time.Time, m Message) int64 {
 		}
 		return s
 	})
+	n.acknowledge(m, timestamp)
 	return timestamp
+}
+
+// answered stops the watch for the question that a message answers.
+func (n *Network) answered(at time.Time, m Message) {
+	if m.EditTimestamp != 0 {
+		return // a new text of an answer is no answer
+	}
+	for _, chat := range m.chats() {
+		n.Watch.Answer(stopwatch.Answer{Chat: chat, Author: m.QuoteAuthor, Quotes: m.QuoteTimestamp, At: at})
+	}
 }
 
 func (n *Network) daemon() <-chan struct{} {

@@ -8,8 +8,9 @@ import (
 
 // Counters are what the simulator counts since the last reset.
 type Counters struct {
-	Emitted, Delivered, Posted, Sends, SendsReceived, SendsPending atomic.Int64
-	TypingStarted, TypingStopped, Reactions, Receipts              atomic.Int64
+	Emitted, Delivered, Posted, Sends, SendsReceived, SendsPending   atomic.Int64
+	TypingStarted, TypingStopped, Reactions, Receipts                atomic.Int64
+	Deletes, FilesRead, FilesDeleted, ReceiptsGiven, ReceiptsSkipped atomic.Int64
 
 	mu      sync.Mutex
 	dropped map[string]int64 // guarded by mu; frames by reason
@@ -17,7 +18,7 @@ type Counters struct {
 }
 
 func (n *Network) clearCounters() {
-	for _, c := range []*atomic.Int64{&n.Emitted, &n.Delivered, &n.Posted, &n.Sends, &n.SendsReceived, &n.TypingStarted, &n.TypingStopped, &n.Reactions, &n.Receipts} {
+	for _, c := range []*atomic.Int64{&n.Emitted, &n.Delivered, &n.Posted, &n.Sends, &n.SendsReceived, &n.TypingStarted, &n.TypingStopped, &n.Reactions, &n.Receipts, &n.Deletes, &n.FilesRead, &n.FilesDeleted, &n.ReceiptsGiven, &n.ReceiptsSkipped} {
 		c.Store(0)
 	}
 	n.Counters.mu.Lock()
@@ -53,6 +54,12 @@ type Stats struct {
 	TypingStopped int64            `json:"typing_stopped"`
 	Reactions     int64            `json:"reactions"`
 	Receipts      int64            `json:"receipts"`
+	Deletes       int64            `json:"remote_deletes"`
+	FilesStored   int              `json:"attachments_stored"` // now
+	FilesRead     int64            `json:"attachments_fetched"`
+	FilesDeleted  int64            `json:"attachments_deleted"`
+	ReceiptsGiven int64            `json:"receipts_emitted"` // by the recipients of sends
+	ReceiptsLate  int64            `json:"receipts_skipped"` // not given, because too many were waiting
 }
 
 // Stats returns a snapshot.
@@ -61,6 +68,8 @@ func (n *Network) Stats() Stats {
 		Emitted: n.Emitted.Load(), Delivered: n.Delivered.Load(), Posted: n.Posted.Load(), Queued: n.Queued(), Waiting: n.hub.backlog.len(),
 		Sends: n.Sends.Load(), SendsReceived: n.SendsReceived.Load(), SendsPending: n.SendsPending.Load(),
 		TypingStarted: n.TypingStarted.Load(), TypingStopped: n.TypingStopped.Load(), Reactions: n.Reactions.Load(), Receipts: n.Receipts.Load(),
+		Deletes: n.Deletes.Load(), FilesStored: n.files.len(), FilesRead: n.FilesRead.Load(), FilesDeleted: n.FilesDeleted.Load(),
+		ReceiptsGiven: n.ReceiptsGiven.Load(), ReceiptsLate: n.ReceiptsSkipped.Load(),
 		Dropped: map[string]int64{}, SendsFailed: map[string]int64{},
 	}
 	n.Counters.mu.Lock()

@@ -3,9 +3,10 @@
 // written here goes to /_sim/frames and comes back as an event like any other.
 
 const $ = (id) => document.getElementById(id);
-const log = $("log"), status = $("status"), typing = $("typing"), message = $("message"), send = $("send"), who = $("name");
+const log = $("log"), status = $("status"), typing = $("typing"), message = $("message"), send = $("send"), who = $("name"), cancel = $("cancel");
 const keep = 200; // messages shown at most
 let group = "", typingTimer = 0;
+let editing = 0; // timestamp of the message that gets a new text; 0 = none
 
 const me = (() => {
   let id = localStorage.getItem("uuid");
@@ -39,7 +40,13 @@ function show(e) {
   const item = element("li", e.sender === me ? "mine" : "");
   item.dataset.from = e.from;
   item.dataset.timestamp = e.timestamp;
+  item.dataset.sender = e.sender || e.from;
   if (e.sender !== me) item.append(element("p", "name", e.name));
+  if (e.quote) {
+    const quote = element("blockquote", "quote", e.quote.text || "a message");
+    quote.dataset.of = e.quote.timestamp;
+    item.append(quote);
+  }
   for (const p of e.pictures || []) {
     const img = element("img", "");
     img.src = p.url;
@@ -54,14 +61,71 @@ function show(e) {
     meta.append(" · ", element("span", "took", took(e.round_trip_ms)), " after " + e.question.slice(0, 40));
     item.dataset.roundTripMs = e.round_trip_ms;
   }
+  if (e.files) meta.append(" · ", e.files === 1 ? "1 file" : e.files + " files");
   item.append(meta);
   log.append(item);
+  if (e.sender === me) offer(item);
   while (log.childElementCount > keep) log.firstElementChild.remove();
   if (atEnd || e.sender === me) log.scrollTop = log.scrollHeight;
 }
 
+// offer lets the reader change or take back the last message of theirs.
+function offer(item) {
+  log.querySelector(".actions")?.remove();
+  const actions = element("p", "actions");
+  const edit = element("button", "", "Edit"), remove = element("button", "", "Delete");
+  edit.type = remove.type = "button";
+  edit.addEventListener("click", () => begin(item));
+  remove.addEventListener("click", () => post({ delete_of: Number(item.dataset.timestamp) }).catch((err) => say("not deleted: " + err.message)));
+  actions.append(edit, remove);
+  item.append(actions);
+}
+
+// begin has the composer write a new text for a message; end goes back to new messages.
+function begin(item) {
+  editing = Number(item.dataset.timestamp);
+  message.value = item.querySelector(".text")?.textContent || "";
+  send.textContent = "Save";
+  cancel.hidden = false;
+  message.focus();
+}
+
+function end() {
+  editing = 0;
+  message.value = "";
+  send.textContent = "Send";
+  cancel.hidden = true;
+}
+
+function find(e, sender) {
+  for (const item of log.querySelectorAll(`li[data-timestamp="${Number(e.timestamp)}"]`)) {
+    if (!sender || item.dataset.sender === sender) return item;
+  }
+  return null;
+}
+
+// change shows that a message got a new text, or was taken back.
+function change(e) {
+  const item = find(e, e.from === "bot" ? "bot" : e.sender);
+  if (!item) return;
+  const gone = e.kind === "delete";
+  let text = item.querySelector(".text");
+  if (!text) {
+    text = element("p", "text");
+    item.querySelector(".meta").before(text);
+  }
+  text.textContent = gone ? "This message was deleted." : e.text;
+  item.classList.toggle("gone", gone);
+  if (gone) {
+    for (const part of item.querySelectorAll("img, .quote, .reactions, .actions")) part.remove();
+    if (editing === Number(e.timestamp)) end();
+  } else if (!item.querySelector(".edited")) {
+    item.querySelector(".meta").append(element("span", "edited", " · edited"));
+  }
+}
+
 function react(e) {
-  const item = log.querySelector(`li[data-timestamp="${Number(e.timestamp)}"]`);
+  const item = find(e);
   if (!item) return;
   item.querySelector(".reactions")?.remove();
   if (e.kind === "reaction") item.append(element("p", "reactions", e.text));
@@ -77,6 +141,8 @@ function handle(e) {
   if (e.kind === "message") {
     if (e.from === "bot") setTyping(false);
     show(e);
+  } else if (e.kind === "edit" || e.kind === "delete") {
+    change(e);
   } else if (e.kind === "typing" || e.kind === "stopped") {
     setTyping(e.kind === "typing");
   } else {
@@ -84,8 +150,8 @@ function handle(e) {
   }
 }
 
-async function post(text) {
-  const body = JSON.stringify([{ text, sender: me, name: who.value.trim() || "Ty", group }]);
+async function post(what) {
+  const body = JSON.stringify([{ sender: me, name: who.value.trim() || "Ty", group, ...what }]);
   const answer = await fetch("/_sim/frames", { method: "POST", headers: { "Content-Type": "application/json" }, body });
   if (!answer.ok) throw new Error((await answer.json()).error || answer.status);
 }
@@ -96,8 +162,8 @@ $("compose").addEventListener("submit", async (event) => {
   if (!text) return;
   send.disabled = true;
   try {
-    await post(text);
-    message.value = "";
+    await post(editing ? { text, edit_of: editing } : { text });
+    end();
   } catch (err) {
     say("not sent: " + err.message);
   } finally {
@@ -105,8 +171,10 @@ $("compose").addEventListener("submit", async (event) => {
     message.focus();
   }
 });
+cancel.addEventListener("click", () => { end(); message.focus(); });
+message.addEventListener("keydown", (event) => { if (event.key === "Escape" && editing) end(); });
 for (const hint of document.querySelectorAll(".hints button")) {
-  hint.addEventListener("click", () => post(hint.dataset.text).catch((err) => say("not sent: " + err.message)));
+  hint.addEventListener("click", () => post({ text: hint.dataset.text }).catch((err) => say("not sent: " + err.message)));
 }
 
 (async () => {
