@@ -38,7 +38,7 @@ func (t *Telemetry) listen(ctx context.Context, o Options, registry *prometheus.
 	}
 	t.listener = listener
 	t.server = &http.Server{
-		Handler:           adminMux(o, registry),
+		Handler:           t.adminMux(o, registry),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -49,11 +49,10 @@ func (t *Telemetry) listen(ctx context.Context, o Options, registry *prometheus.
 	return nil
 }
 
-func adminMux(o Options, registry *prometheus.Registry) *http.ServeMux {
+func (t *Telemetry) adminMux(o Options, registry *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
-	ready := &readiness{check: o.Ready}
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { readyz(w, r, ready) })
+	mux.HandleFunc("GET /readyz", t.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
 		ErrorHandling:     promhttp.ContinueOnError, // one bad series hides no other
@@ -74,9 +73,12 @@ func adminMux(o Options, registry *prometheus.Registry) *http.ServeMux {
 	return mux
 }
 
+// Ready asks what GET /readyz asks: why the service cannot work, or nil.
+func (t *Telemetry) Ready(ctx context.Context) error { return t.ready.ask(ctx) }
+
 // readyz answers 200 "ready", or 503 and the reason.
-func readyz(w http.ResponseWriter, r *http.Request, ready *readiness) {
-	if err := ready.ask(r.Context()); err != nil {
+func (t *Telemetry) readyz(w http.ResponseWriter, r *http.Request) {
+	if err := t.Ready(r.Context()); err != nil {
 		plain(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}

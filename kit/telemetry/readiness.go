@@ -13,8 +13,9 @@ const (
 	readyPatience = 3 * time.Second // after which whoever asked is answered without it
 )
 
-// errNoVerdict is why a service whose Ready does not return is not ready.
-var errNoVerdict = fmt.Errorf("the check of readiness has not answered within %s", readyPatience)
+// ErrNoVerdict is why a service whose Ready does not return is not ready. It
+// hangs, more likely than not.
+var ErrNoVerdict = fmt.Errorf("the check of readiness has not answered within %s", readyPatience)
 
 // readiness asks a service whether it can work. It does so on a goroutine of its
 // own, one for all who ask meanwhile: a check that hangs must neither hang who
@@ -36,7 +37,7 @@ func (r *readiness) ask(ctx context.Context) error {
 	if r.check == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, readyPatience, errNoVerdict)
+	ctx, cancel := context.WithTimeoutCause(ctx, readyPatience, ErrNoVerdict)
 	defer cancel()
 	v := r.begin()
 	select {

@@ -81,6 +81,7 @@ type Telemetry struct {
 
 	server   *http.Server
 	listener net.Listener // nil without an admin server
+	ready    readiness
 
 	flush    []func(context.Context) error
 	stopping sync.Once
@@ -94,7 +95,7 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Telemetry{}
+	t := &Telemetry{ready: readiness{check: o.Ready}}
 	if err := t.start(ctx, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("start telemetry: %w", err), t.Shutdown(ctx))
 	}

@@ -1,0 +1,177 @@
+// Package sdnotify tells systemd how a service is, in the protocol of
+// sd_notify(3): that it has become ready, what it is doing, that it is alive,
+// and that it stops.
+//
+// Life is what the service itself says: when its check does not answer, the
+// watchdog is not fed, and systemd ends a process that hangs and starts it anew.
+// While a start takes long, because an outside party is not there yet, systemd
+// is asked for more time instead, for as long as the check answers.
+//
+// Outside systemd nothing happens at all. What cannot be sent is logged, once,
+// and stops nothing. It knows no other notification (no MAINPID, FDSTORE or
+// RELOADING), and no socket but those on Unix.
+package sdnotify
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// startPause and pause lie between two checks, before the service is first
+	// ready and afterwards; a short watchdog makes them shorter.
+	startPause = 500 * time.Millisecond
+	pause      = 5 * time.Second
+
+	// patience is the time that a start gets with each check that answers. It is
+	// more than a check may take.
+	patience = 30 * time.Second
+
+	sendTimeout = time.Second // systemd takes a datagram at once, or is in trouble
+	maxStatus   = 256         // bytes of a status line
+)
+
+// Service is what the checks of a service say of it.
+type Service struct {
+	// Ready returns nil when the service can work, or why not.
+	Ready func(ctx context.Context) error
+
+	// Alive reports whether an error of Ready is a verdict. Otherwise the check
+	// has not answered, and the service counts as hanging.
+	Alive func(ready error) bool
+
+	// Stop is how long the service may take to end, from its first signal on.
+	Stop time.Duration
+
+	// Log gets what could not be sent. nil discards it.
+	Log *slog.Logger
+}
+
+// Notifier is the way to systemd. The nil Notifier goes nowhere.
+type Notifier struct {
+	socket   string
+	watchdog time.Duration // 0: systemd does not watch
+	ready    bool          // READY=1 is sent
+	status   string        // the last that was sent
+	failed   bool          // a failure was logged
+}
+
+// New reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, as systemd sets them,
+// through getenv. It returns nil where there is no systemd to tell.
+func New(getenv func(string) string) (*Notifier, error) {
+	n := &Notifier{socket: getenv("NOTIFY_SOCKET")}
+	if n.socket == "" {
+		return nil, nil
+	}
+	if n.socket[0] != '/' && n.socket[0] != '@' {
+		return nil, fmt.Errorf("NOTIFY_SOCKET=%s: neither a path nor, with @ before it, an abstract name", n.socket)
+	}
+	period := getenv("WATCHDOG_USEC")
+	if period == "" {
+		return n, nil
+	}
+	every, err := time.ParseDuration(period + "us")
+	if err != nil || every <= 0 {
+		return nil, fmt.Errorf("WATCHDOG_USEC=%s: no number of microseconds", period)
+	}
+	if pid := getenv("WATCHDOG_PID"); pid == "" || pid == strconv.Itoa(os.Getpid()) { // else it is meant for our parent
+		n.watchdog = every
+	}
+	return n, nil
+}
+
+// Run tells systemd of s until ctx ends, and then that it stops. Call it once.
+func (n *Notifier) Run(ctx context.Context, s Service) {
+	if n == nil {
+		<-ctx.Done()
+		return
+	}
+	for {
+		next := time.NewTimer(n.pause())
+		if lines := n.look(ctx, s); ctx.Err() == nil {
+			n.send(ctx, s, lines...)
+		}
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			next.Stop()
+			n.send(ctx, s, "STOPPING=1", "STATUS=stopping", extend(s.Stop))
+			return
+		}
+	}
+}
+
+// pause is the time from one look to the next: what is asked of a watchdog is at
+// most half its time.
+func (n *Notifier) pause() time.Duration {
+	d := pause
+	if !n.ready {
+		d = startPause
+	}
+	if n.watchdog > 0 {
+		d = min(d, n.watchdog/2)
+	}
+	return d
+}
+
+// look returns what there is to tell of s now.
+func (n *Notifier) look(ctx context.Context, s Service) (lines []string) {
+	err := s.Ready(ctx)
+	switch {
+	case err == nil && !n.ready:
+		n.ready = true
+		lines = append(lines, "READY=1")
+	case !n.ready && s.Alive(err):
+		lines = append(lines, extend(patience))
+	}
+	if n.watchdog > 0 && s.Alive(err) {
+		lines = append(lines, "WATCHDOG=1")
+	}
+	if status := statusOf(err); status != n.status {
+		n.status = status
+		lines = append(lines, "STATUS="+status)
+	}
+	return lines
+}
+
+func statusOf(err error) string {
+	if err == nil {
+		return "ready"
+	}
+	text := strings.Join(strings.Fields("not ready: "+err.Error()), " ") // one line
+	return strings.ToValidUTF8(text[:min(len(text), maxStatus)], "")
+}
+
+// extend asks for time beyond the unit's own time-outs, of starting or stopping.
+func extend(d time.Duration) string { return fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", d.Microseconds()) }
+
+// send writes one datagram. Each has a connection of its own, so that a systemd
+// that was started anew meanwhile gets it too.
+func (n *Notifier) send(ctx context.Context, s Service, lines ...string) {
+	if len(lines) == 0 {
+		return
+	}
+	if err := write(n.socket, strings.Join(lines, "\n")); err != nil && !n.failed && s.Log != nil {
+		n.failed = true
+		s.Log.LogAttrs(ctx, slog.LevelWarn, "systemd not told", slog.Any("err", err))
+	}
+}
+
+func write(socket, text string) error {
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
+		return err
+	}
+	_, err = c.Write([]byte(text))
+	return err
+}
