@@ -67,7 +67,7 @@ func explain(out io.Writer, cfg config.Config, m *menu) {
 	fmt.Fprintf(out, "admins       %s\n", listed(cfg.Admins, "none"))
 	fmt.Fprintf(out, "direct chats %s\n", map[bool]string{true: "everybody's", false: "admins' only"}[cfg.Direct])
 	fmt.Fprintf(out, "state        %s\n", map[bool]string{true: "in memory, forgotten at a restart", false: cfg.StateDir + ", synced " + cfg.Sync}[cfg.StateDir == ""])
-	fmt.Fprintf(out, "at once      %d commands; up to %s wait, then on disk up to %s\n", cfg.Limit, cfg.BacklogBytes, cfg.SpillBytes)
+	fmt.Fprintf(out, "at once      %d commands; up to %s wait, then %s\n", cfg.Limit, cfg.BacklogBytes, overflow(cfg))
 	fmt.Fprintln(out, "\ncommands")
 	for _, c := range m.registry.All() {
 		fmt.Fprintf(out, "  %-28s %s\n", m.registry.Usage(c), strings.Join(traits(c), "; "))
@@ -80,11 +80,22 @@ func explain(out io.Writer, cfg config.Config, m *menu) {
 		if s.Command != "" {
 			what = cfg.Prefixes[0] + s.Command
 		}
-		fmt.Fprintf(out, "  %-28s %s in %d chats, next %s\n", s.Name, what, len(s.Chats), s.Plan.Next(time.Now()).Format("Mon 2 Jan 2006 15:04 MST"))
+		fmt.Fprintf(out, "  %-28s %s, chats: %d, next %s\n", s.Name, what, len(s.Chats), s.Plan.Next(time.Now()).Format("Mon 2 Jan 2006 15:04 MST"))
 	}
 	for _, d := range doubts(cfg) {
 		fmt.Fprintf(out, "\nwarning: %s\n", d)
 	}
+}
+
+// overflow is what happens to what finds no room.
+func overflow(cfg config.Config) string {
+	switch {
+	case cfg.DaemonAddress() != "":
+		return "signal-cli does"
+	case cfg.StateDir == "" || cfg.SpillBytes == 0:
+		return "what comes is dropped and counted"
+	}
+	return "on disk up to " + cfg.SpillBytes.String()
 }
 
 func listed(all []string, none string) string {
@@ -103,16 +114,16 @@ func traits(c *command.Command) []string {
 		}
 	}
 	add(c.Admins, "admins")
-	add(len(c.People) > 0, "%d people", len(c.People))
+	add(len(c.People) > 0, "people: %d", len(c.People))
 	add(c.Where == command.InGroups, "in groups")
 	add(c.Where == command.InDirect, "in direct chats")
-	add(len(c.Groups) > 0, "in %d groups", len(c.Groups))
+	add(len(c.Groups) > 0, "groups: %d", len(c.Groups))
 	l := c.Limits
 	for _, each := range []struct {
 		what string
 		wait time.Duration
-	}{{"person", l.User}, {"person and group", l.UserGroup}, {"group", l.Group}, {"all together", l.Command}, {"all commands together", l.Global}} {
-		add(each.wait > 0, "every %s for each %s", each.wait, each.what)
+	}{{"each person", l.User}, {"each person in each group", l.UserGroup}, {"each group", l.Group}, {"all together", l.Command}, {"all together, whatever command", l.Global}} {
+		add(each.wait > 0, "every %s for %s", each.wait, each.what)
 	}
 	return all
 }

@@ -28,6 +28,7 @@ Usage:
   botd profile NAME        set the name that people see
   botd env [--markdown]    print every variable, its default and its meaning
   botd latency TARGET      measure a running bot's own share of its replies
+  botd healthcheck [ADDR]  ask a running bot whether it is ready; exit code 1 if not
   botd version             print the version
   botd help                print this
 
@@ -73,6 +74,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return printEnv(rest, stdout)
 	case "latency":
 		return measure(ctx, rest, stdout, stderr)
+	case "healthcheck":
+		return healthcheck(ctx, rest, environ, stdout)
 	case "version", "--version":
 		_, err := fmt.Fprintln(stdout, "botd", version())
 		return err

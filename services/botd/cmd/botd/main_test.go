@@ -20,7 +20,7 @@ import (
 	"quartet/services/botd/internal/store"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/config.md")
+var update = flag.Bool("update", false, "rewrite docs/config.md and testdata")
 
 func runBotd(t *testing.T, environ []string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"quartet/services/botd/internal/commandfile"
 	"quartet/services/botd/internal/transport"
@@ -51,14 +52,19 @@ func (w *waiter) reload(ctx context.Context) {
 // schedules are those of the file as it is now.
 func (w *waiter) schedules() []commandfile.Schedule { return w.menu.Load().file.Schedules }
 
-// fire says what a schedule is to say.
+// fire says what a schedule is to say. It is written down that it ran, so a stop
+// gives it as much time as what was asked for.
 func (w *waiter) fire(ctx context.Context, s commandfile.Schedule) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(time.Duration(w.cfg.DrainTimeout), cancel) })
+	defer stop()
 	call := ""
 	if s.Command != "" {
 		call = w.cfg.Prefixes[0] + s.Command + " " + s.Words
 	}
 	for _, chat := range s.Chats {
-		if err := w.bot.Post(ctx, transport.Chat(chat), s.Text, call); err != nil {
+		if err := w.bot.Post(work, transport.Chat(chat), s.Text, call); err != nil {
 			w.log.LogAttrs(ctx, slog.LevelError, "schedule not said", slog.String("schedule", s.Name), slog.Any("err", err))
 		}
 	}

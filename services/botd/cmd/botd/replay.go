@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ func replay(ctx context.Context, args, environ []string, stdin io.Reader, stdout
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	cfg.StateDir, cfg.PictureBurst, cfg.CatPool = "", 0, 0
-	cfg.MaxAge *= 1e6 // what is recorded is old
+	cfg.MaxAge = math.MaxInt64 // what is recorded is old
 	in := stdin
 	if args[0] != "-" {
 		f, err := os.Open(args[0])

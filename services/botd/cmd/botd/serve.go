@@ -7,10 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"quartet/kit/sdnotify"
 	"quartet/kit/telemetry"
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/asked"
@@ -23,8 +25,10 @@ import (
 	"quartet/services/botd/internal/upstream"
 )
 
-// flushTimeout bounds the last export of telemetry.
-const flushTimeout = 5 * time.Second
+const (
+	flushTimeout = 5 * time.Second  // bounds the last export of telemetry
+	stopMargin   = 20 * time.Second // for what a stop does beside draining
+)
 
 // serve runs the bot until ctx ends.
 func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) {
@@ -73,8 +77,19 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) 
 	if w, err = build(cfg, link, kept, tel.Instruments, counters, log, false); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
+	systemd, err := sdnotify.New(os.Getenv)
+	if err != nil {
+		return err
+	}
 	greet(ctx, cfg, w, tel.Addr())
-	err = w.run(ctx, link, tel.Serve)
+	err = w.run(ctx, link, tel.Serve, func(ctx context.Context) {
+		systemd.Run(ctx, sdnotify.Service{
+			Ready: tel.Ready,
+			Alive: func(ready error) bool { return !errors.Is(ready, telemetry.ErrNoVerdict) },
+			Stop:  time.Duration(cfg.DrainTimeout) + stopMargin,
+			Log:   log,
+		})
+	})
 	log.LogAttrs(ctx, slog.LevelInfo, "stopped", slog.Any("err", err))
 	return err
 }
@@ -92,7 +107,7 @@ func greet(ctx context.Context, cfg config.Config, w *waiter, admin string) {
 // run runs the bot, and beside it what it needs. The admin server and what
 // takes posts outlive it: its draining can be watched, and posts in the meantime
 // are counted. Without them it ends.
-func (w *waiter) run(ctx context.Context, link *signalLink, admin func(context.Context) error) error {
+func (w *waiter) run(ctx context.Context, link *signalLink, admin func(context.Context) error, tell func(context.Context)) error {
 	beside, stopBeside := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBeside()
 	ctx, stop := context.WithCancel(ctx)
@@ -100,6 +115,7 @@ func (w *waiter) run(ctx context.Context, link *signalLink, admin func(context.C
 	var outer, inner errgroup.Group
 	outer.Go(func() error { defer stop(); return admin(beside) })
 	outer.Go(func() error { defer stop(); return link.run(beside) })
+	inner.Go(func() error { tell(ctx); return nil })
 	inner.Go(func() error { return w.watch(ctx) })
 	inner.Go(func() error { return w.upstreams.cats.Run(ctx) })
 	inner.Go(func() error {
@@ -142,6 +158,7 @@ func build(cfg config.Config, signal transport.Transport, kept *state, in *timin
 	}, outbox.Options{
 		Trust:        cfg.TrustNew,
 		Profile:      transport.Profile{Name: cfg.ProfileName},
+		RatePause:    time.Duration(cfg.RatePause),
 		PictureBurst: cfg.PictureBurst,
 		PictureEvery: time.Duration(cfg.PictureEvery),
 	})
@@ -158,6 +175,7 @@ func build(cfg config.Config, signal transport.Transport, kept *state, in *timin
 		Gate:        kept.gate,
 		People:      kept.people,
 		Rules:       kept.rules,
+		Heard:       kept.heard,
 		Instruments: in,
 		Counters:    counters,
 		Log:         log,

@@ -10,6 +10,7 @@ import (
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/config"
 	"quartet/services/botd/internal/cooldown"
+	"quartet/services/botd/internal/heard"
 	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/people"
 	"quartet/services/botd/internal/rules"
@@ -25,6 +26,7 @@ type state struct {
 	gate     *cooldown.Gate
 	people   *people.People
 	rules    *rules.Rules
+	heard    *heard.Book
 	schedule *schedule.Book
 	spill    *spill.Spill // nil without a folder
 }
@@ -42,9 +44,10 @@ func openState(cfg config.Config, in *timing.Instruments) (*state, error) {
 		gate:     cooldown.New(w),
 		people:   people.New(w),
 		rules:    rules.New(w),
+		heard:    heard.New(w),
 		schedule: schedule.New(w),
 	}
-	if err := w.Open(s.ledger, s.gate, s.people, s.rules, s.schedule); err != nil {
+	if err := w.Open(s.ledger, s.gate, s.people, s.rules, s.heard, s.schedule); err != nil {
 		return nil, fmt.Errorf("BOTD_STATE_DIR: %w", err)
 	}
 	if err := errors.Join(s.ledger.Recover(), s.gate.Tidy(time.Now())); err != nil {

@@ -41,7 +41,9 @@ func openSignal(cfg config.Config, in *timing.Instruments, counters *bot.Counter
 		return idle, nil
 	}
 	// A send takes as long as it takes: SendTimeout bounds it, through its context.
-	calls := pool.New("signal", pool.Options{MaxConns: cfg.Limit + 1, HeaderTimeout: -1, Timeout: -1, Start: send})
+	// At once there may be Limit sends in slots, as many of replies that waited for
+	// their chat, as many calls beside answers, and the check of readiness.
+	calls := pool.New("signal", pool.Options{MaxConns: 3*cfg.Limit + 1, HeaderTimeout: -1, Timeout: -1, Start: send})
 	in.ObservePool(calls)
 	rest := signalapi.New(signalapi.Options{URL: &cfg.SignalURL, Number: cfg.Number}, calls)
 	if cfg.WebhookAddr == "" {

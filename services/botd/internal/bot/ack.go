@@ -14,17 +14,17 @@ const (
 	AckTyping = "typing"
 )
 
-// aside bounds what goes to Signal's server beside an answer.
+// asideTimeout bounds what goes to Signal's server beside an answer.
 const asideTimeout = 10 * time.Second
 
 // acknowledge shows the asker that the command was heard. The answer does not
 // wait for it, and when too many are under way there is none.
-func (b *Bot) acknowledge(ctx context.Context, m *message) {
+func (b *Bot) acknowledge(m *message) {
 	if b.options.Ack == "" || b.options.Ack == AckNone || m.in.Timestamp == 0 || m.in.Sender == selftestSender || b.Out.Paused() != nil {
 		return
 	}
 	chat, author, sent := chatOf(&m.in), m.in.Sender, m.in.Timestamp
-	b.beside(ctx, "acknowledge a command", func(ctx context.Context) error {
+	b.beside("acknowledge a command", func(ctx context.Context) error {
 		if b.options.Ack == AckTyping {
 			return b.Signal.Typing(ctx, chat, true)
 		}
@@ -34,14 +34,14 @@ func (b *Bot) acknowledge(ctx context.Context, m *message) {
 
 // beside does something at Signal's server that no answer waits for, or nothing
 // when too much of that is under way. It never waits.
-func (b *Bot) beside(ctx context.Context, what string, do func(context.Context) error) {
+func (b *Bot) beside(what string, do func(context.Context) error) {
 	if !b.asides.TryTake(1) {
 		return
 	}
-	ctx = context.WithoutCancel(ctx) // the answer may be out before
 	go func() {
 		defer b.asides.Give(1)
-		ctx, cancel := context.WithTimeout(ctx, asideTimeout)
+		// Not the answer's context: that may be out before, and its time is its own.
+		ctx, cancel := context.WithTimeout(context.Background(), asideTimeout)
 		defer cancel()
 		if err := do(ctx); err != nil {
 			b.Log.LogAttrs(ctx, slog.LevelDebug, "not done beside an answer", slog.String("what", what), slog.Any("err", err))

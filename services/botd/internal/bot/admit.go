@@ -40,7 +40,7 @@ func (b *Bot) queue(ctx context.Context, m *message) {
 	if err := b.senders.Queue(m.in.Sender, func() { b.turns <- m }); err != nil {
 		b.backlog.Give(m.cost)
 		b.drop(ctx, m, dropSenderBusy)
-		b.tooMany(ctx, &m.in)
+		b.tooMany(&m.in)
 	}
 }
 
@@ -84,10 +84,6 @@ func (b *Bot) admit(ctx context.Context) error {
 func (b *Bot) admitOne(ctx context.Context, m *message) {
 	if b.Out.Wait(ctx) != nil {
 		b.leave(ctx, m, dropShutdown)
-		return
-	}
-	if b.outlived(m) && m.finished == nil {
-		b.leave(ctx, m, dropStale)
 		return
 	}
 	if err := b.slots.Go(ctx, 1, func() { b.serve(ctx, m) }); err != nil {

@@ -30,6 +30,8 @@ package bot
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,6 +46,7 @@ import (
 	"quartet/services/botd/internal/cooldown"
 	"quartet/services/botd/internal/envelope"
 	"quartet/services/botd/internal/fault"
+	"quartet/services/botd/internal/heard"
 	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/outbox"
 	"quartet/services/botd/internal/people"
@@ -88,6 +91,7 @@ type Parts struct {
 	Gate        *cooldown.Gate
 	People      *people.People
 	Rules       *rules.Rules
+	Heard       *heard.Book
 	Instruments *timing.Instruments
 	Counters    *Counters
 	Log         *slog.Logger
@@ -110,6 +114,7 @@ type Bot struct {
 
 	backlog  *budget.Budget       // bytes of the messages that wait
 	spilled  atomic.Int64         // messages that wait on disk, or just come from there
+	spilling sync.Mutex           // held while one goes there, until the ledger knows of it
 	senders  *lockmap.Map[string] // one message of a sender at a time
 	turns    chan *message        // messages whose sender's turn it is; they want a slot
 	slots    *budget.Budget       // messages handled at once
@@ -120,6 +125,8 @@ type Bot struct {
 	chats    *timing.Peer         // what a reply waits for before it goes out
 
 	told      told // who was told that they are too fast
+	refused   told // or that something is not for them
+	failed    told // or that something did not work
 	strangers told // unknown groups that the bot was called in
 	debugged  debugged
 	recent    recent
@@ -138,6 +145,8 @@ type message struct {
 
 	call    asked.Call
 	command *command.Command
+	inTurn  bool // it has its chat's turn
+	over    bool // its sender's next one may come
 	use     *cooldown.Reservation
 	counted bool // the use is one of those that are counted
 
@@ -162,12 +171,18 @@ const maxReplies = 32 << 20
 func New(p Parts, o Options) *Bot {
 	in := p.Instruments
 	b := &Bot{
-		Parts:    p,
-		options:  o,
-		circle:   newCircle(o),
-		self:     itself{number: p.Number},
-		began:    time.Now(),
-		link:     newLink(p.Signal.Traits().MaxSilence),
+		Parts:   p,
+		options: o,
+		circle:  newCircle(o),
+		self:    itself{number: p.Number},
+		began:   time.Now(),
+
+		told:      told{every: politeness},
+		refused:   told{every: politeness},
+		strangers: told{every: politeness},
+		failed:    told{every: patience},
+
+		link:     newLink(p.Signal.Traits().MaxSilence, p.Heard.Last()),
 		backlog:  budget.New("botd.backlog", o.BacklogBytes, budget.Options{}),
 		turns:    make(chan *message, o.BacklogBytes/minCost),
 		slots:    budget.New("botd.slots", int64(o.Limit), budget.Options{OnWait: in.BudgetWait("botd.slots")}),
@@ -220,12 +235,14 @@ func (b *Bot) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var g errgroup.Group
+	b.Out.Doubt() // a server that starts too takes minutes: what waits must not fail for it
 	g.Go(func() error { return b.admit(work) })
+	g.Go(func() error { b.lookForAccount(work); return nil })
 	g.Go(func() error { return b.sendInTurn(work) })
 	g.Go(func() error { return b.tidy(work, fail) })
-	b.resume(ctx)
-	g.Go(func() error { b.takeBack(ctx); return nil })
+	b.goOn(ctx, &g)
 	b.receive(ctx)
+	b.noteHeard(work)
 	b.drain(work)
 	stop()
 	err := g.Wait()
@@ -253,11 +270,32 @@ func (b *Bot) onFrame(ctx context.Context, raw []byte, readAt time.Time) {
 
 // serve answers one message, in the slot that admit took for it.
 func (b *Bot) serve(ctx context.Context, m *message) {
+	defer b.survive(ctx, m)
 	ctx, found := b.dispatch(ctx, m)
 	if !found {
+		m.over = true
 		b.senders.Unlock(m.in.Sender)
 		return
 	}
 	b.handle(ctx, m)
 	b.answer(ctx, m)
+}
+
+// survive ends a message in whose handling we panicked, and no other. It is
+// settled: a start that took it up again would panic again.
+func (b *Bot) survive(ctx context.Context, m *message) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	b.Log.LogAttrs(ctx, slog.LevelError, "panicked over a message", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	if m.inTurn {
+		b.Out.Done(chatOf(&m.in))
+	}
+	if m.over {
+		return
+	}
+	m.over = true
+	b.drop(ctx, m, dropPanic)
+	b.senders.Unlock(m.in.Sender)
 }

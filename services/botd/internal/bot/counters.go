@@ -32,6 +32,7 @@ const (
 	dropNotDirect      dropReason = "not_direct"      // written to the bot itself, which answers in groups only
 	dropUnknownGroup   dropReason = "unknown_group"   // from a group that was not allowed
 	dropChatParked     dropReason = "chat_parked"     // from a chat that lately could not be written to
+	dropPanic          dropReason = "panic"           // a fault of ours
 	dropNotReceiving   dropReason = "not_receiving"   // posted to the webhook before we were ready, or after
 	dropShutdown       dropReason = "shutdown"        // the drain time-out was over first
 )
@@ -40,7 +41,7 @@ const (
 func dropReasons() []dropReason {
 	all := []dropReason{dropMalformed, dropForeignAccount, dropNoSender, dropOwn, dropBacklogFull, dropSenderBusy, dropUnknownCommand, dropDuplicate,
 		dropNotKept, dropStale, dropLateEdit,
-		dropDeleted, dropIgnored, dropNotDirect, dropUnknownGroup, dropChatParked, dropNotReceiving, dropShutdown}
+		dropDeleted, dropIgnored, dropNotDirect, dropUnknownGroup, dropChatParked, dropPanic, dropNotReceiving, dropShutdown}
 	for _, r := range transport.Rejects() {
 		all = append(all, dropReason(r))
 	}
@@ -61,6 +62,9 @@ type Counters struct {
 
 	drops    atomic.Int64 // the same, for !status
 	unknowns atomic.Int64
+
+	began time.Time
+	last  atomic.Int64 // when the last frame was read, nanoseconds since began
 }
 
 // NewCounters makes the counters:
@@ -71,9 +75,11 @@ type Counters struct {
 //	quartet.botd.send.unknown  {message}: answers that may have arrived or not
 //	quartet.botd.send.settled  {message}: of them, those that a receipt showed to have arrived
 //	quartet.botd.receive.gap  s: time in which frames may have been lost unseen
+//	quartet.botd.receive.silence s: how long no frame has come, whatever the connection says
 func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 	m := mp.Meter("quartet/services/botd")
 	c := &Counters{
+		began:   time.Now(),
 		kinds:   make(map[envelope.Kind]metric.AddOption),
 		reasons: make(map[dropReason]metric.AddOption),
 		classes: make(map[transport.Class]metric.AddOption),
@@ -103,6 +109,14 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 		metric.WithDescription("Time without a websocket, in which frames may have been lost.")); err != nil {
 		return nil, err
 	}
+	if _, err = m.Float64ObservableGauge("quartet.botd.receive.silence", metric.WithUnit("s"),
+		metric.WithDescription("Time since the last frame was read. Too long for a lively group means that nothing comes over a connection that seems to work."),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			o.Observe(c.silence().Seconds())
+			return nil
+		})); err != nil {
+		return nil, err
+	}
 	for _, k := range envelope.Kinds() {
 		c.kinds[k] = metric.WithAttributeSet(attribute.NewSet(attribute.String("kind", string(k))))
 	}
@@ -120,6 +134,12 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 }
 
 func (c *Counters) frame(ctx context.Context, k envelope.Kind) { c.frames.Add(ctx, 1, c.kinds[k]) }
+
+// read notes that a frame came from Signal.
+func (c *Counters) read(at time.Time) { c.last.Store(int64(at.Sub(c.began))) }
+
+// silence is how long no frame has come.
+func (c *Counters) silence() time.Duration { return time.Since(c.began) - time.Duration(c.last.Load()) }
 
 func (c *Counters) drop(ctx context.Context, r dropReason) {
 	c.dropped.Add(ctx, 1, c.reasons[r])
@@ -143,5 +163,6 @@ func (c *Counters) unknownAnswers(ctx context.Context, n int) {
 
 func (c *Counters) settled(ctx context.Context) {
 	c.known.Add(ctx, 1)
-	c.unknowns.Add(-1)
+	for n := c.unknowns.Load(); n > 0 && !c.unknowns.CompareAndSwap(n, n-1); n = c.unknowns.Load() {
+	} // at 0 it was one of an earlier life
 }

@@ -36,7 +36,7 @@ func (b *Bot) Debug(chat transport.Chat, until time.Time) bool {
 	switch {
 	case !now.Before(until):
 		delete(d.until, chat)
-	case len(d.until) >= maxDebugged:
+	case len(d.until) >= maxDebugged && d.until[chat].IsZero():
 		return false
 	case d.until == nil:
 		d.until = map[transport.Chat]time.Time{chat: until}

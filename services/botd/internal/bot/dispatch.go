@@ -11,10 +11,15 @@ import (
 )
 
 // dispatch reads the text as a command and names the request after it; found
-// is false when there is no such command and none that is near, when its author
-// has taken it back, and when its chat cannot be written to. From here on ctx carries the record.
+// is false when there is no such command and none that is near, when nobody waits
+// for an answer any more or its author has taken it back, and when its chat cannot
+// be written to. From here on ctx carries the record.
 func (b *Bot) dispatch(ctx context.Context, m *message) (_ context.Context, found bool) {
 	m.rec.Enter(timing.Dispatch)
+	if b.outlived(m) && m.finished == nil {
+		b.drop(ctx, m, dropStale)
+		return ctx, false
+	}
 	if m.kept && b.Ledger.StateOf(ledger.KeyOf(&m.in)) != ledger.Waiting {
 		b.drop(ctx, m, dropDeleted)
 		return ctx, false

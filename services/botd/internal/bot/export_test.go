@@ -16,6 +16,7 @@ import (
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/cooldown"
+	"quartet/services/botd/internal/heard"
 	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/outbox"
 	"quartet/services/botd/internal/people"
@@ -31,8 +32,8 @@ import (
 func Remember(tb testing.TB, fs disk.FS, dir string, spillBytes int64) (p Parts, end func()) {
 	tb.Helper()
 	w := store.New(fs, store.Options{Dir: dir})
-	p.Store, p.Ledger, p.Gate, p.People, p.Rules = w, ledger.New(w), cooldown.New(w), people.New(w), rules.New(w)
-	if err := w.Open(p.Ledger, p.Gate, p.People, p.Rules); err != nil {
+	p.Store, p.Ledger, p.Gate, p.People, p.Rules, p.Heard = w, ledger.New(w), cooldown.New(w), people.New(w), rules.New(w), heard.New(w)
+	if err := w.Open(p.Ledger, p.Gate, p.People, p.Rules, p.Heard); err != nil {
 		tb.Fatal(err)
 	}
 	if err := p.Ledger.Recover(); err != nil {
@@ -60,6 +61,9 @@ func Remember(tb testing.TB, fs disk.FS, dir string, spillBytes int64) (p Parts,
 // Serve gives the bot its commands and its way out.
 func (p *Parts) Serve(tb testing.TB, o outbox.Options, commands ...*command.Command) {
 	tb.Helper()
+	if o.RatePause == 0 {
+		o.RatePause = time.Minute
+	}
 	var err error
 	if p.Commands, err = command.NewRegistry(command.Options{Lang: p.Lang, Prefix: "!", Switches: p.Rules}, commands...); err != nil {
 		tb.Fatal(err)

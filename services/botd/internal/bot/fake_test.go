@@ -60,6 +60,7 @@ type rig struct {
 	clock   atomic.Int64  // of everybody who writes; no two messages are of one moment
 	reader  *metric.ManualReader
 	out     outbox.Options
+	onMade  func(*bot.Bot) // called before it runs; nil for nothing
 
 	mu     sync.Mutex
 	onSend http.HandlerFunc // guarded by mu; nil answers 201 at once
@@ -112,6 +113,9 @@ func (r *rig) run(p bot.Parts, log slog.Handler, o bot.Options, signal func(*tim
 	p.Number, p.Signal, p.Reader, p.Instruments, p.Counters, p.Log = number, signal(in), reader, in, counters, slog.New(log)
 	p.Serve(t, r.out, commands...)
 	r.Bot = bot.New(p, withDefaults(o))
+	if r.onMade != nil {
+		r.onMade(r.Bot)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -248,7 +252,12 @@ func (r *rig) next() reply {
 // eventually waits until cond holds.
 func (r *rig) eventually(what string, cond func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(patience); !cond(); time.Sleep(2 * time.Millisecond) {
+	r.eventuallyIn(patience, what, cond)
+}
+
+func (r *rig) eventuallyIn(within time.Duration, what string, cond func() bool) {
+	r.t.Helper()
+	for deadline := time.Now().Add(within); !cond(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("never: %s", what)
 		}
@@ -282,6 +291,39 @@ func (r *rig) count(name, key, value string) int64 {
 						n += int64(p.Count)
 					}
 				}
+			}
+		}
+	}
+	return n
+}
+
+// sum is the value of a counter or gauge, over all its attributes.
+func (r *rig) sum(name string) (n float64) {
+	r.t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := r.reader.Collect(context.Background(), &all); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if m.Name != name {
+				continue
+			}
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				for _, p := range data.DataPoints {
+					n += float64(p.Value)
+				}
+			case metricdata.Sum[float64]:
+				for _, p := range data.DataPoints {
+					n += p.Value
+				}
+			case metricdata.Gauge[float64]:
+				for _, p := range data.DataPoints {
+					n += p.Value
+				}
+			default:
+				r.t.Fatalf("%s is a %T", name, data)
 			}
 		}
 	}

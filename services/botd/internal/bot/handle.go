@@ -28,19 +28,22 @@ var errPanic = errors.New("command panicked")
 // given back.
 func (b *Bot) handle(ctx context.Context, m *message) {
 	m.rec.Enter(timing.Compute)
-	r := b.request(m)
+	r, commands := b.request(m), b.commands.Load()
+	if verdict := commands.Check(m.command, r); verdict != command.Allowed {
+		// What somebody may not have takes no cooldown from those who may.
+		m.err = errRefused
+		if b.refused.first(r.Sender, b.now()) {
+			m.reply.Text = commands.Refused(m.command, verdict)
+		}
+		return
+	}
 	if !b.reserve(m, r) {
 		return
 	}
 	fault.Point(fault.Reserved)
-	commands := b.commands.Load()
-	if verdict := commands.Check(m.command, r); verdict != command.Allowed {
-		m.reply, m.err = command.Reply{Text: commands.Refused(m.command, verdict)}, errRefused
-		return
-	}
 	var err error
 	if r.Args, err = m.call.Fit(m.command.Params); err == nil {
-		b.acknowledge(ctx, m)
+		b.acknowledge(m)
 		if m.counted = !m.command.Uncounted && !b.People.OptedOut(m.in.Sender); m.counted {
 			r.Uses = b.People.Uses(m.in.Sender) + 1 // it is counted when the answer begins
 		}
@@ -54,8 +57,11 @@ func (b *Bot) handle(ctx context.Context, m *message) {
 		m.reply = command.Reply{Text: b.Lang.BadArguments(misfit, commands.Usage(m.command))}
 	case err != nil:
 		b.Log.LogAttrs(ctx, slog.LevelWarn, "command did not succeed", slog.String("command", m.command.Name), slog.Any("err", err))
-		m.reply = command.Reply{Text: b.Lang.Failed()}
 		m.use.Refund()
+		m.reply = command.Reply{}
+		if b.failed.first(r.Sender, b.now()) { // a use that is given back must not be a way to make us talk
+			m.reply.Text = b.Lang.Failed()
+		}
 	case m.reply.Picture != nil:
 		b.ration(m)
 	}
@@ -91,7 +97,10 @@ func (b *Bot) reserve(m *message, r command.Request) bool {
 func (b *Bot) ration(m *message) {
 	if wait, ok := b.Out.Picture(); !ok {
 		m.use.Refund()
-		m.reply, m.err = command.Reply{Text: b.Lang.TooManyPictures(wait)}, errRefused
+		m.reply, m.err = command.Reply{}, errRefused
+		if b.failed.first(m.in.Sender, b.now()) {
+			m.reply.Text = b.Lang.TooManyPictures(wait)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"quartet/kit/journal"
 	"quartet/services/botd/internal/fault"
 	"quartet/services/botd/internal/ledger"
@@ -16,6 +18,10 @@ import (
 const (
 	// tidyPeriod is short, so that no flood fills the store between two.
 	tidyPeriod = time.Second
+
+	// heardPeriod is after how many of them it is noted that Signal was heard of:
+	// how much too long a gap after a crash is counted at most.
+	heardPeriod = 5
 
 	// keepRetry is the pause before the next try to write to the ledger.
 	keepRetry = time.Second
@@ -60,20 +66,39 @@ func (b *Bot) mayKeepLater(err error) bool {
 	return b.Signal.Traits().PressesBack && !errors.Is(err, journal.ErrTooLarge)
 }
 
-// resume puts what an earlier life took and did not answer in its place.
-func (b *Bot) resume(ctx context.Context) {
+// goOn goes on where an earlier life ended: with what it took and did not answer,
+// and then with what waits on disk. Where the reader must not wait it does so
+// beside it, and what comes meanwhile queues on disk, behind these.
+func (b *Bot) goOn(ctx context.Context, g *errgroup.Group) {
 	if r := b.Ledger.Recovered(); r != (ledger.Recovered{}) || b.Store.TornBytes() > 0 {
 		b.Counters.unknownAnswers(ctx, r.Unknown)
 		b.Log.LogAttrs(ctx, slog.LevelInfo, "going on where an earlier run ended", slog.Int("waiting", r.Waiting),
 			slog.Int("unknown", r.Unknown), slog.Int64("torn_bytes", b.Store.TornBytes()))
 	}
-	for _, w := range b.Ledger.Waiting() {
+	left := b.Ledger.Waiting()
+	if b.Spill == nil || b.Signal.Traits().PressesBack {
+		b.resume(ctx, left, func() {})
+		g.Go(func() error { b.takeBack(ctx); return nil })
+		return
+	}
+	b.spilled.Add(int64(len(left)))
+	g.Go(func() error {
+		b.resume(ctx, left, func() { b.spilled.Add(-1) })
+		b.takeBack(ctx)
+		return nil
+	})
+}
+
+// resume puts what an earlier life left in its place, as there is room.
+func (b *Bot) resume(ctx context.Context, left []ledger.Taken, placed func()) {
+	for _, w := range left {
 		m := b.again(w.Message, w.At)
 		if b.outlived(m) {
 			b.drop(ctx, m, dropStale)
-			continue
+		} else {
+			b.enqueue(ctx, m, true)
 		}
-		b.enqueue(ctx, m, true)
+		placed()
 	}
 }
 
@@ -129,13 +154,16 @@ func (b *Bot) settle(ctx context.Context, m *message, err error) {
 // again before a restart ends the bot: its supervisor starts it anew.
 func (b *Bot) tidy(ctx context.Context, fail context.CancelCauseFunc) error {
 	failing := false
-	for sleep(ctx, tidyPeriod) {
-		if err := b.Store.Broken(); err != nil {
+	for n := 1; sleep(ctx, tidyPeriod); n++ {
+		if n%heardPeriod == 0 {
+			b.noteHeard(ctx)
+		}
+		if err := b.broken(); err != nil {
 			fail(err)
 			return fmt.Errorf("the store can take nothing more until a restart: %w", err)
 		}
 		b.Ledger.Tidy(time.Now())
-		err := errors.Join(b.Gate.Tidy(time.Now()), b.Store.Tidy())
+		err := errors.Join(b.Gate.Tidy(b.now()), b.Store.Tidy())
 		switch {
 		case err != nil && !failing:
 			b.Log.LogAttrs(ctx, slog.LevelError, "the store cannot be shortened", slog.Any("err", err))
@@ -145,4 +173,36 @@ func (b *Bot) tidy(ctx context.Context, fail context.CancelCauseFunc) error {
 		failing = err != nil
 	}
 	return nil
+}
+
+// noteHeard writes down until when nothing can have been missed.
+func (b *Bot) noteHeard(ctx context.Context) {
+	at := b.link.heard(time.Now())
+	if at.IsZero() {
+		return
+	}
+	if err := b.Heard.Note(at); err != nil {
+		b.Log.LogAttrs(ctx, slog.LevelError, "not noted when Signal was heard of", slog.Any("err", err))
+	}
+}
+
+// broken is why what comes cannot be kept until the bot is started anew.
+func (b *Bot) broken() error {
+	if b.Spill == nil {
+		return b.Store.Broken()
+	}
+	return errors.Join(b.Store.Broken(), b.Spill.Broken())
+}
+
+// lookForAccount keeps asking the server for our account while that is not
+// there. Without messages nobody else would, but who connects.
+func (b *Bot) lookForAccount(ctx context.Context) {
+	for {
+		if b.link.check(time.Now()) == nil && b.Out.Paused() != nil {
+			_ = b.Out.Wait(ctx)
+		}
+		if !sleep(ctx, tidyPeriod) {
+			return
+		}
+	}
 }

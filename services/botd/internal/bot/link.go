@@ -26,20 +26,36 @@ type link struct {
 	held  bool // a frame waits for room, and nothing is read; guarded by mu, as all below
 	open  bool
 	last  time.Time // of a sign of life
-	since time.Time // when it broke; zero before it was first open
+	since time.Time // when it broke; zero for never
 	why   error     // why it is not open
 }
 
-func newLink(maxSilence time.Duration) *link {
-	return &link{maxSilence: maxSilence, why: errors.New("not connected yet")}
+// newLink returns one that is not open yet; since is when an earlier life of the
+// bot last received, the zero time for never.
+func newLink(maxSilence time.Duration, since time.Time) *link {
+	return &link{maxSilence: maxSilence, since: since, why: errors.New("not connected yet")}
 }
 
-// up marks the transport open. It returns how long it was not, 0 for the first.
+// heard is until when nothing can have been missed, the zero time for never.
+func (l *link) heard(now time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.open:
+		return l.since
+	case l.maxSilence == 0:
+		return now // it says nothing between frames, and is there
+	}
+	return l.last
+}
+
+// up marks the transport open. It returns how long it was not, 0 for the first
+// time ever.
 func (l *link) up(now time.Time) (gap time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.since.IsZero() {
-		gap = now.Sub(l.since)
+		gap = max(0, now.Sub(l.since))
 	}
 	l.open, l.last, l.why = true, now, nil
 	return gap
@@ -96,7 +112,7 @@ func (b *Bot) Ready(ctx context.Context) error {
 	if err := b.link.check(time.Now()); err != nil {
 		return err
 	}
-	if err := b.Store.Err(); err != nil {
+	if err := errors.Join(b.Store.Err(), b.broken()); err != nil {
 		return err
 	}
 	if err := b.Out.Paused(); err != nil {

@@ -12,7 +12,7 @@ func TestSilenceOfALink(t *testing.T) {
 	start := time.Now()
 	after := func(d time.Duration) time.Time { return start.Add(d) }
 	open := func(maxSilence time.Duration) *link {
-		l := newLink(maxSilence)
+		l := newLink(maxSilence, time.Time{})
 		l.up(start)
 		return l
 	}
@@ -39,7 +39,7 @@ func TestSilenceOfALink(t *testing.T) {
 // A gap begins with the last sign of life: from then on frames may be lost.
 func TestGapIsCountedFromTheLastSignOfLife(t *testing.T) {
 	start := time.Now()
-	l := newLink(0)
+	l := newLink(0, time.Time{})
 	if gap := l.up(start); gap != 0 {
 		t.Errorf("the first connection ends a gap of %s", gap)
 	}

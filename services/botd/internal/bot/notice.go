@@ -11,16 +11,21 @@ import (
 	"quartet/services/botd/internal/transport"
 )
 
-// politeness is how often one person is told that they are too fast.
-const politeness = time.Minute
+// How often one person is told that they are too fast, or that something is not
+// for them, and that something did not work.
+const (
+	politeness = time.Minute
+	patience   = 10 * time.Second
+)
 
 // maxTold bounds of how many people it is known that they were told.
 const maxTold = 1024
 
 // told is who was told lately.
 type told struct {
-	mu sync.Mutex
-	at map[string]time.Time // guarded by mu
+	every time.Duration
+	mu    sync.Mutex
+	at    map[string]time.Time // guarded by mu
 }
 
 // first reports whether someone was not told lately, and notes that they are.
@@ -28,7 +33,7 @@ type told struct {
 func (t *told) first(who string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if at, ok := t.at[who]; ok && now.Sub(at) < politeness {
+	if at, ok := t.at[who]; ok && now.Sub(at) < t.every {
 		return false
 	}
 	if t.at == nil {
@@ -36,7 +41,7 @@ func (t *told) first(who string, now time.Time) bool {
 	}
 	if len(t.at) >= maxTold {
 		for other, at := range t.at {
-			if now.Sub(at) >= politeness {
+			if now.Sub(at) >= t.every {
 				delete(t.at, other)
 			}
 		}
@@ -50,27 +55,32 @@ func (t *told) first(who string, now time.Time) bool {
 
 // tooMany tells somebody once that their commands are not taken for now. It
 // runs on the reader and never waits.
-func (b *Bot) tooMany(ctx context.Context, in *envelope.Message) {
+func (b *Bot) tooMany(in *envelope.Message) {
 	if in.Sender == selftestSender || !b.told.first(in.Sender, time.Now()) {
 		return
 	}
-	b.notify(ctx, chatOf(in), b.Lang.TooManyWaiting(b.options.SenderWaiting))
+	b.notify(chatOf(in), b.Lang.TooManyWaiting(b.options.SenderWaiting))
 }
 
 // stranger tells the admins, once, that the bot is called in a group that was
 // not allowed. It runs on the reader and never waits.
-func (b *Bot) stranger(ctx context.Context, in *envelope.Message) {
+func (b *Bot) stranger(in *envelope.Message) {
 	group, title := in.GroupID, in.GroupName
 	if len(b.options.Admins) == 0 || !b.strangers.first(group, time.Now()) {
 		return
 	}
-	b.beside(ctx, "tell admins of a group", func(ctx context.Context) error {
+	b.beside("tell admins of a group", func(ctx context.Context) error {
+		if err := b.Out.Wait(ctx); err != nil {
+			return err // and a later call is the first
+		}
 		first, err := b.Rules.FirstCall(group)
 		if err != nil || !first {
 			return err
 		}
 		text := b.Lang.UnknownGroup(title, b.allowCall(group))
 		for _, admin := range b.options.Admins {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), asideTimeout)
+			defer cancel()
 			if _, err := b.post(ctx, transport.Outgoing{Chat: transport.Chat{User: admin}, Text: text}); err != nil {
 				b.Log.LogAttrs(ctx, slog.LevelWarn, "an admin was not told of a group", slog.Any("err", err))
 			}
@@ -81,8 +91,8 @@ func (b *Bot) stranger(ctx context.Context, in *envelope.Message) {
 
 // notify writes a text to a chat that nobody asked for, if there is room for
 // that. It is not kept: a crash may lose it, and it never goes out twice.
-func (b *Bot) notify(ctx context.Context, chat transport.Chat, text string) {
-	b.beside(ctx, "write a notice", func(ctx context.Context) error {
+func (b *Bot) notify(chat transport.Chat, text string) {
+	b.beside("write a notice", func(ctx context.Context) error {
 		_, err := b.post(ctx, transport.Outgoing{Chat: chat, Text: text})
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 
 	"quartet/services/botd/internal/envelope"
 	"quartet/services/botd/internal/fault"
+	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/spill"
 )
 
@@ -25,9 +26,11 @@ func (b *Bot) place(ctx context.Context, m *message) {
 		return
 	case b.Spill.Waiting(m.in.Sender) >= b.options.SenderWaiting:
 		b.drop(ctx, m, dropSenderBusy)
-		b.tooMany(ctx, &m.in)
+		b.tooMany(&m.in)
 		return
 	}
+	b.spilling.Lock() // takeOne must not have it before the ledger
+	defer b.spilling.Unlock()
 	m.rec.BeginStore()
 	err := b.Spill.Push(&m.in, m.at)
 	m.rec.EndStore()
@@ -84,10 +87,17 @@ func (b *Bot) takeBack(ctx context.Context) {
 	}
 }
 
-// takeOne gives a message from disk its place, once the ledger has its text. It
-// is not wanted any more if it was answered before a crash, or its author took
-// it back.
+// takeOne gives a message from disk its place, once the ledger has its text.
 func (b *Bot) takeOne(ctx context.Context, m *message) error {
+	b.spilling.Lock() // until who puts messages there has told the ledger of this one
+	b.spilling.Unlock()
+	key := ledger.KeyOf(&m.in)
+	if b.outlived(m) {
+		if b.Ledger.StateOf(key) == ledger.Waiting {
+			b.drop(ctx, m, dropStale)
+		}
+		return nil
+	}
 	m.rec.BeginStore()
 	wanted, err := b.Ledger.Unspill(&m.in)
 	for err != nil && sleep(ctx, keepRetry) {
@@ -97,13 +107,12 @@ func (b *Bot) takeOne(ctx context.Context, m *message) error {
 	switch {
 	case err != nil:
 		return err
-	case !wanted:
-	case b.outlived(m):
-		b.drop(ctx, m, dropStale)
-	default:
+	case wanted:
 		b.enqueue(ctx, m, true)
+	case b.Ledger.StateOf(key) == ledger.Dropped:
+		b.Counters.drop(ctx, dropDeleted) // its author took it back
 	}
-	return nil
+	return nil // else it was answered before a crash
 }
 
 // again is a message that was taken and kept before.

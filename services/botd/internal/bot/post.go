@@ -42,7 +42,7 @@ func (b *Bot) postReply(ctx context.Context, m *message, chat transport.Chat, te
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
 	defer cancel()
-	if err := b.awaitLeave(ctx); err != nil {
+	if err := b.awaitLeave(ctx, m); err != nil {
 		return err
 	}
 	_, turn := timing.Send(ctx, b.chats, "turn")

@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"quartet/services/botd/internal/envelope"
@@ -17,12 +18,13 @@ const clockSkew = 5 * time.Second
 // author has asked for something of which nobody knows whether the answer went
 // out, and that was being sent at that moment, then it did.
 func (b *Bot) receipt(ctx context.Context, in *envelope.Message) {
-	for _, at := range in.Receipt.Timestamps {
-		if _, known := b.Out.Sent(at); known {
-			continue
-		}
-		sent := time.UnixMilli(at)
-		unknown := b.Ledger.Unknown(in.Sender, sent.Add(-b.options.SendTimeout-clockSkew), sent.Add(clockSkew))
+	strange := slices.DeleteFunc(in.Receipt.Timestamps, b.Out.Sent)
+	// Anybody may send receipts, and many: one look tells whether they can matter.
+	if len(strange) == 0 || len(b.unsettled(in.Sender, slices.Min(strange), slices.Max(strange))) == 0 {
+		return
+	}
+	for _, at := range strange {
+		unknown := b.unsettled(in.Sender, at, at)
 		if len(unknown) == 0 {
 			continue
 		}
@@ -32,4 +34,10 @@ func (b *Bot) receipt(ctx context.Context, in *envelope.Message) {
 		}
 		b.Counters.settled(ctx)
 	}
+}
+
+// unsettled are the questions of somebody of which nobody knows whether they
+// were answered, and whose answer may have got a timestamp between two.
+func (b *Bot) unsettled(sender string, from, to int64) []ledger.Key {
+	return b.Ledger.Unknown(sender, time.UnixMilli(from).Add(-b.options.SendTimeout-clockSkew), time.UnixMilli(to).Add(clockSkew))
 }

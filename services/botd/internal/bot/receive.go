@@ -56,6 +56,7 @@ func (b *Bot) listen(ctx context.Context) (open time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
+	b.Out.Found()
 	r := &reader{Bot: b, ctx: ctx}
 	err = b.Signal.Receive(ctx, r)
 	if !r.opened.IsZero() {
@@ -76,10 +77,12 @@ func (r *reader) Open() {
 	gap := r.link.up(r.opened)
 	r.Log.LogAttrs(r.ctx, slog.LevelInfo, "receiving", slog.Duration("gap", gap))
 	r.Counters.gap(r.ctx, gap)
+	r.noteHeard(r.ctx)
 }
 
 func (r *reader) Frame(ctx context.Context, raw []byte) {
 	readAt := time.Now()
+	r.Counters.read(readAt)
 	if r.Store.Durable() {
 		ctx = r.ctx // what still comes during a stop waits there, not here for room
 	}

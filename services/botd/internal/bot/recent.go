@@ -43,12 +43,14 @@ func spread(times []timing.Times, part func(timing.Times) time.Duration) said.Sp
 		return said.Spread{}
 	}
 	all := make([]time.Duration, len(times))
+	var sum time.Duration
 	for i, t := range times {
 		all[i] = part(t)
+		sum += all[i]
 	}
 	slices.Sort(all)
 	at := func(p int) time.Duration { return all[(len(all)-1)*p/100] }
-	return said.Spread{P50: at(50), P95: at(95), P99: at(99)}
+	return said.Spread{P50: at(50), P95: at(95), P99: at(99), Sum: sum}
 }
 
 // fill puts the figures into what admins are told.

@@ -10,6 +10,7 @@ import (
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/fault"
+	"quartet/services/botd/internal/outbox"
 	"quartet/services/botd/internal/pages"
 	"quartet/services/botd/internal/transport"
 )
@@ -17,9 +18,7 @@ import (
 // send sends a reply to the chat that the message came from, whose turn it is.
 // While Signal wants nothing it waits for that before it begins.
 func (b *Bot) send(ctx context.Context, m *message, chat transport.Chat) error {
-	sending, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
-	defer cancel()
-	if err := b.awaitLeave(sending); err != nil {
+	if err := b.awaitLeave(ctx, m); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", errLeft, err)
 		}
@@ -29,16 +28,23 @@ func (b *Bot) send(ctx context.Context, m *message, chat transport.Chat) error {
 		return err
 	}
 	fault.Point(fault.Begun)
-	err := b.sendParts(sending, m, chat)
+	err := b.sendParts(ctx, m, chat)
+	// A server that is not there has nothing of it, and may be back in time.
+	for errors.Is(err, outbox.ErrUnreachable) && !errors.Is(err, transport.ErrOutcomeUnknown) && b.awaitLeave(ctx, m) == nil {
+		err = b.sendParts(ctx, m, chat)
+	}
 	fault.Point(fault.Sent)
 	return err
 }
 
-// awaitLeave waits while Signal wants nothing: that is its time.
-func (b *Bot) awaitLeave(ctx context.Context) error {
+// awaitLeave waits while Signal wants nothing, as long as somebody waits for the
+// answer: that is its time.
+func (b *Bot) awaitLeave(ctx context.Context, m *message) error {
 	if b.Out.Paused() == nil {
 		return nil
 	}
+	ctx, cancel := context.WithDeadline(ctx, m.at.Add(b.options.MaxAge))
+	defer cancel()
 	_, pause := timing.Send(ctx, b.chats, "pause")
 	err := b.Out.Wait(ctx)
 	pause.End(true, err)
@@ -46,6 +52,8 @@ func (b *Bot) awaitLeave(ctx context.Context) error {
 }
 
 func (b *Bot) sendParts(ctx context.Context, m *message, chat transport.Chat) error {
+	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
+	defer cancel()
 	for i, out := range b.parts(m, chat) {
 		if err := b.sendOne(ctx, m, out); err != nil {
 			if i > 0 { // the asker has something, so the whole is neither sent nor unsent
@@ -81,7 +89,7 @@ func (b *Bot) dress(out *transport.Outgoing, m *message) {
 			Data:        p.Data,
 		}
 	}
-	if b.options.Quote && m.in.Sender != selftestSender {
+	if b.options.Quote && m.in.Timestamp != 0 && m.in.Sender != selftestSender {
 		out.Quote = &transport.Quote{Timestamp: m.in.Timestamp, Author: m.in.Sender, Text: pages.Shorten(m.in.Text, maxQuote)}
 	}
 }

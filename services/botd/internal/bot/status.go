@@ -19,16 +19,14 @@ func (b *Bot) Status(ctx context.Context) said.State {
 		Up:      time.Since(b.began),
 		Unknown: int(b.Counters.unknowns.Load()),
 		Dropped: int(b.Counters.drops.Load()),
-		Waiting: b.waiting(),
+
+		Waiting:      b.senders.Stats().Waiting + len(b.turns),
+		WaitingBytes: b.backlog.Stats().InUse,
+		Spilled:      int(b.spilled.Load()),
 	}
 	if err := b.Ready(ctx); err != nil {
 		s.NotReady = err.Error()
 	}
 	b.recent.fill(&s)
 	return s
-}
-
-// waiting is how many messages wait for an answer, in memory and on disk.
-func (b *Bot) waiting() int {
-	return b.senders.Stats().Waiting + len(b.turns) + int(b.spilled.Load())
 }

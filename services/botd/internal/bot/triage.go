@@ -36,7 +36,7 @@ func (b *Bot) triage(ctx context.Context, raw []byte, readAt time.Time) *message
 	if !b.Reader.Addressed(in.Text, in.Mentions) {
 		return nil // people talking to each other
 	}
-	if why := b.unwanted(ctx, &in, readAt); why != "" {
+	if why := b.unwanted(&in, readAt); why != "" {
 		b.Counters.drop(ctx, why)
 		return nil
 	}
@@ -56,14 +56,14 @@ func (b *Bot) unheard(in *envelope.Message, readAt time.Time) dropReason {
 	case b.self.wrote(in):
 		return dropOwn // our own words must never answer themselves
 	}
-	if chat, ok := b.Out.Sent(in.Timestamp); ok && chat == chatOf(in) {
+	if b.Out.Echo(in.Timestamp, chatOf(in), in.Text) {
 		return dropOwn // and this is one of them, from an account whose number is hidden
 	}
 	return ""
 }
 
 // unwanted returns why a command is not to be answered, "" when it may be.
-func (b *Bot) unwanted(ctx context.Context, in *envelope.Message, readAt time.Time) dropReason {
+func (b *Bot) unwanted(in *envelope.Message, readAt time.Time) dropReason {
 	admin := b.circle.admin(in)
 	switch {
 	case in.ServerTime > 0 && readAt.Sub(time.UnixMilli(in.ServerTime)) > b.options.MaxAge:
@@ -75,7 +75,7 @@ func (b *Bot) unwanted(ctx context.Context, in *envelope.Message, readAt time.Ti
 	case in.GroupID == "" && !b.circle.direct && !admin:
 		return dropNotDirect
 	case in.GroupID != "" && !admin && !b.knownGroup(in.GroupID):
-		b.stranger(ctx, in)
+		b.stranger(in)
 		return dropUnknownGroup
 	}
 	return ""

@@ -21,8 +21,9 @@ func (b *Bot) answer(ctx context.Context, m *message) {
 		b.finish(ctx, m, nil)
 		return
 	}
-	chat, weight := chatOf(&m.in), weigh(&m.reply)
+	chat, weight := chatOf(&m.in), weigh(&m.reply)+weight(&m.in)
 	if b.Out.TryTurn(chat) {
+		m.inTurn = true
 		b.deliver(ctx, m, chat)
 		return
 	}
@@ -32,9 +33,11 @@ func (b *Bot) answer(ctx context.Context, m *message) {
 		// outgoing has room for as many as replies, so this does not wait.
 		b.Out.Queue(chat, func() {
 			b.outgoing <- func() {
+				defer b.survive(ctx, m)
+				m.inTurn = true
 				turn.End(true, nil)
+				defer b.replies.Give(weight)
 				b.deliver(ctx, m, chat)
-				b.replies.Give(weight)
 			}
 		})
 		return
@@ -45,6 +48,7 @@ func (b *Bot) answer(ctx context.Context, m *message) {
 		b.finish(ctx, m, fmt.Errorf("%w: %w", errLeft, err))
 		return
 	}
+	m.inTurn = true
 	b.deliver(ctx, m, chat)
 }
 
@@ -75,6 +79,7 @@ func (b *Bot) sendInTurn(ctx context.Context) error {
 // flush ends what still waits for its chat, one behind the other, once ctx has
 // ended.
 func (b *Bot) flush() error {
+	b.replies.Close() // who is still in a slot keeps it
 	ctx, cancel := context.WithTimeout(context.Background(), abortTimeout)
 	defer cancel()
 	for b.replies.Stats().InUse > 0 {
@@ -91,6 +96,7 @@ func (b *Bot) flush() error {
 // deliver sends a reply whose chat's turn it is.
 func (b *Bot) deliver(ctx context.Context, m *message, chat transport.Chat) {
 	err := b.send(ctx, m, chat)
+	m.inTurn = false
 	b.Out.Done(chat)
 	b.finish(ctx, m, err)
 }
@@ -98,9 +104,10 @@ func (b *Bot) deliver(ctx context.Context, m *message, chat transport.Chat) {
 // finish ends a message: what became of it is noted, its record is closed, its
 // sender's next one may come.
 func (b *Bot) finish(ctx context.Context, m *message, sendErr error) {
+	m.over = true
 	defer b.senders.Unlock(m.in.Sender)
 	if errors.Is(sendErr, ledger.ErrCancelled) {
-		m.use.Refund()
+		b.takeBackUse(ctx, m)
 		b.drop(ctx, m, dropDeleted)
 		return
 	}
@@ -108,22 +115,38 @@ func (b *Bot) finish(ctx context.Context, m *message, sendErr error) {
 	if sendErr != nil {
 		m.err = sendErr
 	} else if m.reply.After != nil {
-		if err := m.reply.After(ctx); err != nil {
-			b.Log.LogAttrs(ctx, slog.LevelError, "not done what was to follow an answer", slog.String("command", m.command.Name), slog.Any("err", err))
-		}
+		b.follow(ctx, m)
 	}
-	b.deleteAttachments(ctx, m)
+	b.deleteAttachments(m)
 	b.end(ctx, m)
+}
+
+// takeBackUse gives back the use of a command that nothing came of, also where a
+// checkpoint has it already.
+func (b *Bot) takeBackUse(ctx context.Context, m *message) {
+	defer b.Store.Step()()
+	if err := b.Store.Append(m.use.Refund()...); err != nil {
+		b.Log.LogAttrs(ctx, slog.LevelError, "not noted that a use does not count", slog.Any("err", err))
+	}
+}
+
+// follow does what is to follow an answer that was sent.
+func (b *Bot) follow(ctx context.Context, m *message) {
+	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
+	defer cancel()
+	if err := m.reply.After(ctx); err != nil {
+		b.Log.LogAttrs(ctx, slog.LevelError, "not done what was to follow an answer", slog.String("command", m.command.Name), slog.Any("err", err))
+	}
 }
 
 // deleteAttachments lets the server forget the files of a message that was
 // answered.
-func (b *Bot) deleteAttachments(ctx context.Context, m *message) {
+func (b *Bot) deleteAttachments(m *message) {
 	if !b.options.DeleteAttachments {
 		return
 	}
 	for _, id := range m.in.Attachments {
-		b.beside(ctx, "delete an attachment", func(ctx context.Context) error {
+		b.beside("delete an attachment", func(ctx context.Context) error {
 			if err := b.Signal.DeleteAttachment(ctx, id); !errors.Is(err, errors.ErrUnsupported) {
 				return err
 			}

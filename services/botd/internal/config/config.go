@@ -64,6 +64,7 @@ type Config struct {
 	CooldownCommand   settings.Seconds `env:"COOLDOWN_COMMAND" envDefault:"0" doc:"How long everybody waits before anybody uses the same command again."`
 	CooldownGlobal    settings.Seconds `env:"COOLDOWN_GLOBAL" envDefault:"0" doc:"How long everybody waits before anybody uses any command again."`
 
+	RatePause    settings.Seconds `env:"RATE_PAUSE" envDefault:"1m" doc:"How long nothing is sent after Signal limited the rate of messages and did not say for how long. It doubles, up to an hour, while that goes on."`
 	PictureBurst int              `env:"PICTURE_BURST" envDefault:"50" doc:"How many pictures may go out at once before they are rationed, because Signal lets an account upload only so many. 0 does not ration."`
 	PictureEvery settings.Seconds `env:"PICTURE_EVERY" envDefault:"4s" doc:"How long until one more picture may."`
 
@@ -114,6 +115,7 @@ func (c *Config) Validate() error {
 	fault(c.BacklogBytes > maxBacklog, "BOTD_BACKLOG_BYTES: %s is too much, 4GiB is the most", c.BacklogBytes)
 	fault(c.SpillBytes != 0 && c.SpillBytes < minSpill, "BOTD_SPILL_BYTES: %s is too little, 16MiB is the least, or 0", c.SpillBytes)
 	fault(c.MaxAge <= 0, "BOTD_MAX_AGE: must be more than 0")
+	fault(c.RatePause <= 0, "BOTD_RATE_PAUSE: must be more than 0")
 	fault(c.PictureBurst < 0, "BOTD_PICTURE_BURST: must not be negative")
 	fault(c.PictureBurst > 0 && c.PictureEvery <= 0, "BOTD_PICTURE_EVERY: must be more than 0")
 	fault(c.CatPool < 0 || c.CatPool > maxCatPool, "BOTD_CAT_POOL: %d is not within 0 and %d", c.CatPool, maxCatPool)

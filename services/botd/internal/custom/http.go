@@ -126,8 +126,8 @@ func (h *caller) picture(ctx context.Context, req upstream.FetchRequest, u *url.
 		if err != nil {
 			return command.Reply{}, errors.New("the answer has no address of a picture")
 		}
-		if there.Host != u.Host {
-			req.Header = nil // may have a key
+		if there.Host != u.Host || there.Scheme != u.Scheme {
+			req.Header = nil // may have a key, which is for that server and for nobody on the way
 		}
 		req.Method, req.URL = http.MethodGet, there.String()
 	}

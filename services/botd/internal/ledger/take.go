@@ -75,13 +75,17 @@ func (l *Ledger) Unspill(m *envelope.Message) (wanted bool, err error) {
 	r := recordOf(e)
 	l.mu.Unlock()
 	r.At = 0 // it is not taken anew
-	if err := l.write(nil, r); err != nil {
-		l.mu.Lock()
-		if e.state == waiting {
-			e.in, e.text = nil, was
-		}
-		l.mu.Unlock()
+	err = l.write(nil, r)
+	l.mu.Lock()
+	state := e.state
+	if err != nil && state == waiting {
+		e.in, e.text = nil, was
+	}
+	l.mu.Unlock()
+	if err == nil && state != waiting {
+		// Its author deleted it meanwhile, and the journal may have that before.
+		err = l.write(nil, record{Key: e.key(), State: state.State()})
 		return false, err
 	}
-	return true, nil
+	return err == nil, err
 }

@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	// firstPause is how long nothing goes out after Signal limited the rate and
-	// did not say for how long; it doubles up to lastPause while that goes on.
-	firstPause = time.Minute
-	lastPause  = time.Hour
+	// lastPause is the longest pause that we choose: Options.RatePause, doubled and
+	// doubled again.
+	lastPause = time.Hour
 
-	// accountPause is how often a missing account is looked for.
+	// accountPause is how often a missing account is looked for here, and
+	// lookAgain how often whether somebody else has found it.
 	accountPause = 15 * time.Second
+	lookAgain    = 100 * time.Millisecond
 
 	probeTimeout = 15 * time.Second
 )
@@ -36,23 +37,38 @@ func (e *PausedError) Error() string {
 // Is says that it is ErrPaused.
 func (e *PausedError) Is(target error) bool { return target == ErrPaused }
 
-// gate is closed while nothing may go out.
+// gate is closed while nothing may go out: until a time, or until our account was
+// found.
 type gate struct {
+	first time.Duration // how long it is closed after the first limit
+
 	mu      sync.Mutex // guards all below
-	until   time.Time  // closed before that
-	why     string
-	missing bool // our account was not there: it has to be looked for before the gate opens
-	probing bool // somebody looks
-	strikes int  // how often in a row the rate was limited
+	until   time.Time  // Signal wants nothing before that
+	strikes int        // how often in a row it limited the rate
+	missing bool       // our account was not there when it was last looked for
+	why     string     // and for what reason
+	next    time.Time  // when it is looked for again
+	probing bool       // somebody looks
 }
 
-// close closes the gate for d, or longer if it is closed for longer.
-func (g *gate) close(now time.Time, d time.Duration, why string, missing bool) {
+// lose closes the gate until our account was found, which is first looked for at
+// next.
+func (g *gate) lose(next time.Time, why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.missing = g.missing || missing
-	if until := now.Add(d); until.After(g.until) {
-		g.until, g.why = until, why
+	if !g.missing {
+		g.missing, g.next = true, next
+	}
+	g.why = why
+}
+
+// looked notes what came of looking for our account.
+func (g *gate) looked(now time.Time, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.probing, g.missing = false, err != nil
+	if err != nil {
+		g.next, g.why = now.Add(accountPause), err.Error()
 	}
 }
 
@@ -67,9 +83,9 @@ func (g *gate) limit(now time.Time, asked time.Duration) (until time.Time, close
 		}
 		return g.until, false
 	}
-	pause := min(firstPause<<min(g.strikes, 10), lastPause)
+	pause := min(g.first<<min(g.strikes, 16), lastPause)
 	g.strikes++
-	g.until, g.why = now.Add(max(pause, asked)), "Signal limits the rate of our messages"
+	g.until = now.Add(max(pause, asked))
 	return g.until, true
 }
 
@@ -80,8 +96,9 @@ func (g *gate) well() {
 	g.mu.Unlock()
 }
 
-// state is how long the gate stays closed, 0 when it is open. probe says that
-// the caller has to look for the account, and to tell with probed.
+// state is how long to wait before looking at the gate again, 0 when it is open.
+// probe says that the caller has to look for our account first, and to tell with
+// looked.
 func (g *gate) state(now time.Time) (left time.Duration, probe bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,34 +107,37 @@ func (g *gate) state(now time.Time) (left time.Duration, probe bool) {
 		return g.until.Sub(now), false
 	case !g.missing:
 		return 0, false
-	case g.probing:
-		return time.Second, false
+	case g.probing || now.Before(g.next):
+		return lookAgain, false // it may be found any time
 	}
 	g.probing = true
 	return 0, true
-}
-
-func (g *gate) probed(now time.Time, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.probing, g.missing = false, err != nil
-	if err != nil {
-		g.until, g.why = now.Add(accountPause), err.Error()
-	}
 }
 
 // paused is why nothing goes out, nil while it does.
 func (g *gate) paused(now time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now.Before(g.until) || g.missing {
-		return &PausedError{g.until, g.why}
+	switch {
+	case now.Before(g.until):
+		return &PausedError{g.until, "Signal limits the rate of our messages"}
+	case g.missing:
+		return &PausedError{g.next, g.why}
 	}
 	return nil
 }
 
 // Paused is a *PausedError while nothing goes out, else nil.
 func (o *Outbox) Paused() error { return o.gate.paused(time.Now()) }
+
+// Doubt closes the gate until our account was found, for which who waits looks at
+// once.
+func (o *Outbox) Doubt() {
+	o.gate.lose(time.Now(), "Signal's server was not asked for our account yet")
+}
+
+// Found notes that the server has our account, which somebody else asked for.
+func (o *Outbox) Found() { o.gate.looked(time.Now(), nil) }
 
 // Wait returns when messages may go out, or why ctx ended first.
 func (o *Outbox) Wait(ctx context.Context) error {
@@ -145,5 +165,5 @@ func (o *Outbox) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	_, err := o.Signal.Check(ctx)
-	o.gate.probed(time.Now(), err)
+	o.gate.looked(time.Now(), err)
 }

@@ -14,7 +14,9 @@ package outbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"quartet/kit/lockmap"
@@ -26,6 +28,7 @@ import (
 type Options struct {
 	Trust        bool              // take a recipient's new key as theirs
 	Profile      transport.Profile // what our account is called, if it has no name yet; "" leaves it
+	RatePause    time.Duration     // how long nothing goes out after Signal limited the rate; it doubles while that goes on
 	PictureBurst int               // pictures that may go out at once; 0 is without a bound
 	PictureEvery time.Duration     // how long until one more may
 }
@@ -47,7 +50,7 @@ type Outbox struct {
 	gate     gate
 	parked   parked
 	pictures bucket
-	sent     sent
+	sent     *sent
 }
 
 // New returns an outbox through which everything may go.
@@ -58,8 +61,13 @@ func New(p Parts, o Options) *Outbox {
 		chats:    lockmap.New[transport.Chat]("botd.chats", lockmap.Options{OnWait: p.OnWait}),
 		pictures: bucket{size: o.PictureBurst, every: o.PictureEvery},
 		sent:     newSent(),
+		gate:     gate{first: o.RatePause},
 	}
 }
+
+// ErrUnreachable marks what did not go out because nobody was there to take it.
+// The gate is closed then until the server is back.
+var ErrUnreachable = errors.New("Signal's server cannot be reached")
 
 // Send sends one message; the caller has its chat's turn. Errors are those of
 // transport.Sender. A refusal that more than one message is about closes the
@@ -77,12 +85,16 @@ func (o *Outbox) try(ctx context.Context, out transport.Outgoing) (transport.Rec
 	receipt, err := o.Signal.Send(ctx, out)
 	if err == nil {
 		o.gate.well()
-		o.sent.add(receipt.Timestamp, out.Chat)
+		o.sent.add(receipt.Timestamp, out.Chat, out.Text)
 		return receipt, nil
 	}
 	if refused, ok := errors.AsType[*transport.Error](err); ok {
 		o.OnRefused(ctx, refused.Class)
 		o.follow(ctx, out.Chat, refused)
+	}
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" && ctx.Err() == nil {
+		o.gate.lose(time.Now().Add(accountPause), "Signal's server cannot be reached")
+		err = fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return receipt, err
 }
@@ -92,7 +104,7 @@ func (o *Outbox) follow(ctx context.Context, chat transport.Chat, refused *trans
 	now, action := time.Now(), refused.Action()
 	switch {
 	case action.Unready:
-		o.gate.close(now, accountPause, "our account is not there", true)
+		o.gate.lose(now.Add(accountPause), "our account is not there")
 	case action.Pause:
 		if until, closed := o.gate.limit(now, refused.RetryAfter); closed {
 			o.Log.LogAttrs(ctx, slog.LevelError, "Signal wants no messages for a while; with a challenge, solving its captcha ends that",

@@ -73,6 +73,7 @@ func (s *server) refuse(errs ...error) {
 }
 
 func newOutbox(t *testing.T, s *server, o outbox.Options) *outbox.Outbox {
+	o.RatePause = time.Minute
 	return outbox.New(outbox.Parts{
 		Signal:    s,
 		OnRefused: func(context.Context, transport.Class) {},
@@ -326,14 +327,17 @@ func TestWhatWentOutIsKnown(t *testing.T) {
 	s := &server{}
 	o := newOutbox(t, s, outbox.Options{})
 	for range 3000 {
-		if _, err := o.Send(t.Context(), transport.Outgoing{Chat: group}); err != nil {
+		if _, err := o.Send(t.Context(), transport.Outgoing{Chat: group, Text: "miau"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if chat, ok := o.Sent(3000); !ok || chat != group {
-		t.Errorf("the last: %v, %t", chat, ok)
+	if !o.Sent(3000) || !o.Echo(3000, group, "miau") {
+		t.Error("the last is not known")
 	}
-	if _, ok := o.Sent(1); ok {
+	if o.Echo(3000, group, "!kot") || o.Echo(3000, direct, "miau") {
+		t.Error("what others write at that moment is taken for ours")
+	}
+	if o.Sent(1) {
 		t.Error("everything is remembered")
 	}
 }

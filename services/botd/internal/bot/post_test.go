@@ -1,0 +1,94 @@
+package bot_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"quartet/services/botd/internal/bot"
+	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/cooldown"
+	"quartet/services/botd/internal/transport"
+)
+
+// What a schedule has to say is a text or what a command answers, in parts where
+// it is long, and quotes nothing.
+func TestPostsAreTextsAndAnswers(t *testing.T) {
+	s := newStage(true)
+	r := s.start(t, bot.Options{Quote: true, Groups: []string{}}, repeat, picture("kot", cooldown.Limits{}))
+	chat := transport.Chat{Group: home}
+	for _, post := range [][2]string{{"good morning", ""}, {"", "!repeat it is eight"}, {"", "!kot"}, {strings.Repeat("słowo ", 500), ""}} {
+		if err := r.Post(t.Context(), chat, post[0], post[1]); err != nil {
+			t.Errorf("%q: %v", post, err)
+		}
+	}
+	r.stop()
+	out := s.sent()
+	if len(out) != 5 || out[0].Text != "good morning" || out[1].Text != "it is eight" || out[2].Attachment == nil || len(out[3].Text) > transport.MaxText {
+		t.Fatalf("posted %+v", out)
+	}
+	for _, o := range out {
+		if o.Chat != chat || o.Quote != nil {
+			t.Errorf("posted %+v", o)
+		}
+	}
+	if n := r.count("quartet.request.duration", "operation", "_schedule"); n != 4 {
+		t.Errorf("%d counted", n)
+	}
+}
+
+// A post that cannot be is an error, and nothing goes out.
+func TestPostThatCannotBe(t *testing.T) {
+	s := newStage(true)
+	boom := &command.Command{Name: "boom", Run: func(context.Context, command.Request) (command.Reply, error) { panic("boom") }}
+	r := s.start(t, bot.Options{}, repeat, misfit(cooldown.Limits{}), boom)
+	for call, says := range map[string]string{"!nothing": "no such command", "!repeat": "call repeat", "!miasto x": "look it up", "!boom": "panicked"} {
+		if err := r.Post(t.Context(), transport.Chat{Group: home}, "", call); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+	s.refuse(&transport.Error{Class: transport.ClassChat})
+	for range 2 { // the second time it is known
+		if err := r.Post(t.Context(), transport.Chat{Group: home}, "x", ""); err == nil {
+			t.Error("posted where nobody may write")
+		}
+	}
+	r.stop()
+	if s.tried != 1 || len(s.sent()) != 0 {
+		t.Errorf("%d tries, posted %q", s.tried, s.texts())
+	}
+}
+
+// A post waits for its chat's turn, and while Signal wants nothing.
+func TestPostWaitsForItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		s.slowly(t, func(transport.Outgoing) time.Duration { return time.Second })
+		r := s.start(t, bot.Options{SendTimeout: 2 * time.Minute}, repeat)
+		for n := range 3 {
+			s.bring(frame{from: fmt.Sprint("p", n), group: home, text: "!repeat x"})
+		}
+		synctest.Wait()
+		if err := r.Post(t.Context(), transport.Chat{Group: home}, "post", ""); err != nil {
+			t.Error(err)
+		}
+		if got := s.texts(); !slices.Equal(got, []string{"x", "x", "x", "post"}) {
+			t.Errorf("sent %q", got)
+		}
+		s.refuse(limit(time.Minute))
+		s.bring(frame{from: "ala", group: home, text: "!repeat limited"})
+		synctest.Wait()
+		began := time.Now()
+		if err := r.Post(t.Context(), transport.Chat{Group: other}, "after", ""); err != nil || time.Since(began) < time.Minute {
+			t.Errorf("posted after %s, %v", time.Since(began), err)
+		}
+		r.stop()
+		if got := s.texts(); len(got) != 5 || got[4] != "after" {
+			t.Errorf("sent %q", got)
+		}
+	})
+}

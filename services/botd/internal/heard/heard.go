@@ -1,0 +1,86 @@
+// Package heard remembers when Signal was last heard of, so that a bot that was
+// killed can tell afterwards in which time frames may have been lost.
+package heard
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"quartet/services/botd/internal/store"
+)
+
+const letter = 'h'
+
+// Book is a book of the store, safe for concurrent use.
+type Book struct {
+	store *store.Store
+
+	mu   sync.Mutex
+	last int64 // Unix milliseconds, 0 for never; guarded by mu
+}
+
+// New returns a book that writes to w.
+func New(w *store.Store) *Book { return &Book{store: w} }
+
+type record struct {
+	Last int64 `json:"t"`
+}
+
+// Last is when Signal was last heard of by any life of the bot, the zero time for
+// never.
+func (b *Book) Last() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(b.last)
+}
+
+// Note writes down that Signal was heard of. An earlier time than the last is
+// none: clocks are turned back.
+func (b *Book) Note(at time.Time) error {
+	ms := at.UnixMilli()
+	b.mu.Lock()
+	if ms <= b.last {
+		b.mu.Unlock()
+		return nil
+	}
+	b.last = ms
+	b.mu.Unlock()
+	return b.store.Append(store.Record{Book: letter, Data: encode(ms)})
+}
+
+func encode(ms int64) []byte {
+	data, err := json.Marshal(record{ms})
+	if err != nil {
+		panic(err) // a number always marshals
+	}
+	return data
+}
+
+// Letter is h.
+func (b *Book) Letter() byte { return letter }
+
+// Apply takes in one record.
+func (b *Book) Apply(data []byte) error {
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return fmt.Errorf("when Signal was heard of: %w", err)
+	}
+	b.last = max(b.last, r.Last)
+	return nil
+}
+
+// Dump adds the last time.
+func (b *Book) Dump(add func(data []byte) error) error {
+	b.mu.Lock()
+	last := b.last
+	b.mu.Unlock()
+	if last == 0 {
+		return nil
+	}
+	return add(encode(last))
+}

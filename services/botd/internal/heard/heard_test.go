@@ -1,0 +1,56 @@
+package heard_test
+
+import (
+	"testing"
+	"time"
+
+	"quartet/kit/journal/powerloss"
+	"quartet/services/botd/internal/heard"
+	"quartet/services/botd/internal/store"
+)
+
+func open(t *testing.T, fs *powerloss.FS) (*heard.Book, *store.Store) {
+	t.Helper()
+	w := store.New(fs, store.Options{Dir: "state"})
+	b := heard.New(w)
+	if err := w.Open(b); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return b, w
+}
+
+func TestLastTimeOutlivesAKill(t *testing.T) {
+	fs := powerloss.New()
+	b, w := open(t, fs)
+	if !b.Last().IsZero() {
+		t.Error("heard of before anything was")
+	}
+	at := time.UnixMilli(1_700_000_000_000)
+	for n := range 3 {
+		if err := b.Note(at.Add(time.Duration(n) * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Note(at); err != nil { // the clock was turned back
+		t.Fatal(err)
+	}
+	want := at.Add(2 * time.Second)
+	killed, _ := open(t, fs.Clone())
+	if got := killed.Last(); !got.Equal(want) {
+		t.Errorf("after a kill %v, want %v", got, want)
+	}
+	if err := w.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	short, _ := open(t, fs.Clone())
+	if got := short.Last(); !got.Equal(want) {
+		t.Errorf("after the store was shortened %v, want %v", got, want)
+	}
+}
+
+func TestForeignRecordIsRefused(t *testing.T) {
+	if err := heard.New(store.New(nil, store.Options{})).Apply([]byte("x")); err == nil {
+		t.Error("taken")
+	}
+}
