@@ -174,7 +174,7 @@ func TestWrongConfigurationRefusesToStart(t *testing.T) {
 // until it is back.
 func TestReadyFollowsTheServer(t *testing.T) {
 	signal, admin := stack.FreeAddr(t), stack.FreeAddr(t)
-	b := stack.Start(t, "botd", []string{"BOTD_SIGNAL_URL=http://" + signal, "BOTD_NUMBER=" + stack.Number, "BOTD_ADMIN_ADDR=" + admin})
+	b := stack.Start(t, "botd", []string{"BOTD_SIGNAL_URL=http://" + signal, "BOTD_NUMBER=" + stack.Number, "BOTD_ADMIN_ADDR=" + admin, "BOTD_GROUPS=*"})
 	b.WaitHTTP(t, "http://"+admin+"/livez", http.StatusOK)
 	b.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusServiceUnavailable)
 	sim := stack.Start(t, "simsignal", nil, "-listen", signal)
@@ -284,7 +284,7 @@ func latency(t *testing.T, b *stack.Botd, flag string) report {
 // The whole way of a measurement: injected latencies come out in the phases
 // they belong to, and the cooldown neither stops nor outlives it.
 func TestLatencyTellsWhoseTimeItWas(t *testing.T) {
-	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_COOLDOWN=1h", "BOTD_STATE_DIR=" + t.TempDir()}})
+	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_COOLDOWN=1h", "BOTD_CAT_POOL=0", "BOTD_STATE_DIR=" + t.TempDir()}})
 	b.Signal.Put(t, "latency", map[string]any{"send_text": "60ms", "send_attachment": "90ms"})
 	b.Web.Put(t, "latency", map[string]any{"search": "40ms", "picture": "50ms"})
 	for _, tt := range []struct {
@@ -311,7 +311,7 @@ func TestLatencyTellsWhoseTimeItWas(t *testing.T) {
 // Whatever the server does, the next question is answered. Each quirk is one
 // that the real server was seen to have.
 func TestServerFaultsEndOneReplyAtMost(t *testing.T) {
-	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_SEND_TIMEOUT=500ms", "BOTD_LIMIT=2", "BOTD_LOG_LEVEL=DEBUG"}})
+	b := stack.StartBotd(t, stack.Options{Env: []string{"BOTD_SEND_TIMEOUT=500ms", "BOTD_LIMIT=2", "BOTD_LOG_LEVEL=DEBUG", "BOTD_RATE_PAUSE=100ms"}})
 	asker := 100
 	for _, quirk := range []string{
 		"send_hang", "send_hang_lost", "send_cut", "send_429", "send_429_delivered", "send_429_upload", "partial_failure",

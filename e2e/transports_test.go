@@ -13,7 +13,7 @@ import (
 // a few of it: signal-cli waits, and nothing is lost or out of order.
 func TestJSONRPCPressesBackAndLosesNothing(t *testing.T) {
 	spool := t.TempDir()
-	b := stack.StartBotd(t, stack.Options{RPC: true, Env: []string{
+	b := stack.StartBotd(t, stack.Options{Way: stack.RPC, Env: []string{
 		"BOTD_BACKLOG_BYTES=64KiB", "BOTD_LIMIT=4", "BOTD_COOLDOWN=0", "BOTD_SPOOL_DIR=" + spool}})
 	b.Signal.Put(t, "latency", map[string]any{"send_text": "1ms"})
 	answered(t, b, 3_000, 0)
@@ -34,23 +34,16 @@ func TestJSONRPCPressesBackAndLosesNothing(t *testing.T) {
 // Messages wait at Signal while the bot is down: what came in between is
 // answered after it is back.
 func TestJSONRPCMissesNothingWhileTheBotIsDown(t *testing.T) {
-	signal, rpc, admin := stack.FreeAddr(t), stack.FreeAddr(t), stack.FreeAddr(t)
-	sim := stack.Sim{URL: "http://" + signal}
-	stack.Start(t, "simsignal", nil, "-listen", signal, "-rpc", rpc, "-receive-mode", "manual").WaitHTTP(t, sim.URL+"/v1/health", http.StatusNoContent)
-	start := func() *stack.Process {
-		p := stack.Start(t, "botd", []string{"BOTD_SIGNAL_URL=tcp://" + rpc, "BOTD_NUMBER=" + stack.Number, "BOTD_ADMIN_ADDR=" + admin})
-		p.WaitHTTP(t, "http://"+admin+"/readyz", http.StatusOK)
-		return p
-	}
-	p := start()
-	sim.Say(t, 0, ask("!pomoc")...)
-	collect(t, sim, 1)
+	w := stack.StartWorld(t, stack.Options{Way: stack.RPC})
+	p := w.Start(t)
+	w.Signal.Say(t, 0, ask("!pomoc")...)
+	collect(t, w.Signal, 1)
 	if err := p.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	sim.Say(t, 0, ask("!ja", "!ja", "!pomoc")...)
-	start()
-	if got := collect(t, sim, 4); len(got) != 4 {
+	w.Signal.Say(t, 0, ask("!ja", "!ja", "!pomoc")...)
+	w.Start(t)
+	if got := collect(t, w.Signal, 4); len(got) != 4 {
 		t.Errorf("%d answers", len(got))
 	}
 }
@@ -103,7 +96,7 @@ func TestWebhookTakesWhatTheContainerPosts(t *testing.T) {
 
 // The bot's own share over JSON-RPC, measured as over REST.
 func TestLatencyOverJSONRPC(t *testing.T) {
-	b := stack.StartBotd(t, stack.Options{RPC: true})
+	b := stack.StartBotd(t, stack.Options{Way: stack.RPC})
 	b.Signal.Put(t, "latency", map[string]any{"send_text": "60ms"})
 	r := latency(t, b, "--text=!pomoc")
 	if send, own, total := r.p50("send_ms"), r.p50("own_ms"), r.p50("total_ms"); send < 60 || own <= 0 || own > total-60 {

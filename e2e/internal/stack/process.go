@@ -1,5 +1,3 @@
-// Package stack runs the project's real programs for tests: it builds them
-// once, starts them on free addresses of 127.0.0.0/8, and steers the simulators.
 package stack
 
 import (
@@ -12,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -23,71 +20,6 @@ import (
 // takes on a loaded machine.
 const Patience = 60 * time.Second
 
-// programs are the packages of the programs, from the repository's root.
-var programs = map[string]string{
-	"botd":      "./services/botd/cmd/botd",
-	"simsignal": "./sim/cmd/simsignal",
-	"simweb":    "./sim/cmd/simweb",
-	"quartet":   "./cmd/quartet",
-}
-
-// build makes all programs once and returns the folder they are in.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "quartet-e2e-")
-	if err != nil {
-		return "", err
-	}
-	args := []string{"build", "-o", dir + string(filepath.Separator)}
-	for _, pkg := range programs {
-		args = append(args, pkg)
-	}
-	cmd := exec.Command("go", args...)
-	cmd.Dir = Root()
-	// The programs as the workspace builds them, also where the tests run alone.
-	cmd.Env = append(os.Environ(), "GOWORK="+filepath.Join(Root(), "go.work"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return dir, nil
-})
-
-// Main runs the tests of a package and takes the built programs away.
-func Main(m *testing.M) int {
-	code := m.Run()
-	if dir, _ := build(); dir != "" {
-		os.RemoveAll(dir)
-	}
-	return code
-}
-
-// Root is the repository's root.
-func Root() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		panic(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
-			return dir
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			panic("go.work is in no parent folder")
-		}
-		dir = parent
-	}
-}
-
-// Program is the path of a built program.
-func Program(t testing.TB, name string) string {
-	t.Helper()
-	dir, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(dir, name)
-}
-
 // Process is a running program.
 type Process struct {
 	Name string
@@ -95,6 +27,8 @@ type Process struct {
 	log  *lockedBuffer
 	done chan struct{} // closed when the program has ended
 	err  error         // how it ended; read after done
+
+	forgotten bool // its log is not shown; owned by the test
 }
 
 // Start starts a program with exactly the given environment beside PATH and
@@ -116,7 +50,7 @@ func Start(t testing.TB, name string, env []string, args ...string) *Process {
 	}()
 	t.Cleanup(func() {
 		p.Kill()
-		if t.Failed() {
+		if t.Failed() && !p.forgotten {
 			t.Logf("the end of %s's log:\n%s", name, p.log.tail(8<<10))
 		}
 	})
@@ -142,10 +76,22 @@ func (p *Process) Wait() error {
 	}
 }
 
-// Kill ends the program and everything it started.
+// Kill ends the program and everything it started. One that has ended by itself
+// is left alone: its number may be another's by now.
 func (p *Process) Kill() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	<-p.done
+	select {
+	case <-p.done:
+	default:
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		<-p.done
+	}
+}
+
+// Forget lets go of the log of a program that ended as it was to, so that the
+// logs of a hundred others do not hide the one that tells something.
+func (p *Process) Forget() {
+	p.forgotten = true
+	p.log = &lockedBuffer{}
 }
 
 // Pid is the process id.
@@ -189,6 +135,24 @@ func Eventually(t testing.TB, what string, try func() error) {
 		case <-ctx.Done():
 			t.Fatalf("never: %s: %v", what, err)
 		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Until waits, however long it takes, until look is done; but it fails the test
+// when what look sees has not changed for so long that it will not.
+func Until(t testing.TB, what string, look func() (seen any, done bool)) {
+	t.Helper()
+	var last any
+	for changed := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		seen, done := look()
+		switch {
+		case done:
+			return
+		case seen != last:
+			last, changed = seen, time.Now()
+		case time.Since(changed) > Patience:
+			t.Fatalf("never: %s: %v", what, seen)
 		}
 	}
 }

@@ -24,6 +24,8 @@ pkg: quartet/e2e
 BenchmarkReplies-2 	 1	 33000000000 ns/op	 624.7 replies/s	 900 B/op	 9 allocs/op
 BenchmarkReplies-2 	 1	 32000000000 ns/op	 514.2 replies/s	 800 B/op	 8 allocs/op
 BenchmarkReplies-2 	 1	 34000000000 ns/op	 625.6 replies/s	 700 B/op	 7 allocs/op
+BenchmarkLoad/bare-2 	 1	 300000 ns/op	 900.0 p99-us
+BenchmarkLoad/quartet-2 	 1	 450000 ns/op	 1100.0 p99-us	 1.5 x-bare
 PASS
 `
 
@@ -48,9 +50,14 @@ quartet/kit/bench/lockmap Queue (minimum of 1)
     ns/op  B/op  allocs/op
      12.5     -          -
 
-quartet/e2e Replies (minimum, rates median, of 3)
+quartet/e2e Replies (minimum, behind allocs/op median, of 3)
           ns/op  B/op  allocs/op  replies/s
     32000000000   700          7        625
+
+quartet/e2e Load (minimum, behind allocs/op median, of 1)
+            ns/op  B/op  allocs/op  p99-us  x-bare  quartet is
+     bare  300000     -          -     900       -       1.50x
+  quartet  450000     -          -    1100    1.50           -
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)

@@ -8,8 +8,8 @@
 // others are peers. A ratio below 1 means that ours costs less.
 //
 // The minimum is the right figure for the cost of code: noise only adds. It
-// says nothing about tail latency. A rate that a benchmark reports, such as
-// replies/s, is no cost: it is shown as the median of the runs. The command
+// says nothing about tail latency. What else a benchmark reports, such as
+// replies/s or a percentile, is shown as the median of the runs. The command
 // fails when there is no benchmark in its input, or a FAIL line.
 package main
 

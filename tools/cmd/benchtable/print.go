@@ -21,12 +21,15 @@ func (g *group) cost() string {
 	return "cpu-ns/op"
 }
 
-// rates are the units of g that are no costs.
-func (g *group) rates() []string {
+// costs are the units of what an operation takes.
+var costs = []string{"ns/op", "cpu-ns/op", "B/op", "allocs/op"}
+
+// others are the units of g that are no costs: rates, percentiles, ratios.
+func (g *group) others() []string {
 	units := map[string]bool{}
 	for _, v := range g.variants {
 		for unit := range v.figures {
-			if strings.HasSuffix(unit, "/s") {
+			if !slices.Contains(costs, unit) {
 				units[unit] = true
 			}
 		}
@@ -35,18 +38,18 @@ func (g *group) rates() []string {
 }
 
 func (g *group) print(out io.Writer) error {
-	costs, rates := []string{g.cost(), "B/op", "allocs/op"}, g.rates()
+	costs, others := []string{g.cost(), "B/op", "allocs/op"}, g.others()
 	runs := g.variants[0].runs
 	for _, v := range g.variants {
 		runs = min(runs, v.runs)
 	}
 	how := "minimum"
-	if len(rates) > 0 {
-		how = "minimum, rates median,"
+	if len(others) > 0 {
+		how = "minimum, behind allocs/op median,"
 	}
 	fmt.Fprintf(out, "\n%s %s (%s of %d)\n", g.pkg, g.name, how, runs)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "\t%s\t", strings.Join(append(slices.Clone(costs), rates...), "\t"))
+	fmt.Fprintf(t, "\t%s\t", strings.Join(append(slices.Clone(costs), others...), "\t"))
 	peers := slices.ContainsFunc(g.variants, func(v *variant) bool { return !g.ours(v) })
 	for _, ours := range g.variants {
 		if peers && g.ours(ours) {
@@ -59,7 +62,7 @@ func (g *group) print(out io.Writer) error {
 		for _, unit := range costs {
 			fmt.Fprintf(t, "%s\t", show(v.least(unit)))
 		}
-		for _, unit := range rates {
+		for _, unit := range others {
 			fmt.Fprintf(t, "%s\t", show(v.median(unit)))
 		}
 		for _, ours := range g.variants {

@@ -1,0 +1,211 @@
+package e2e_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"quartet/e2e/internal/stack"
+)
+
+const (
+	allFrames   = 100_000
+	floodShare  = 0.9      // of it that is no commands
+	floodMemory = 64 << 20 // what botd may have in memory while it lasts
+)
+
+// floodFrames is how many frames a flood of a test has: all of them in CI.
+func floodFrames() int {
+	if whole() || os.Getenv("QUARTET_SOAK") != "" {
+		return allFrames
+	}
+	return 20_000
+}
+
+// flood is what is known when all of it is over.
+type flood struct {
+	botd           *stack.Botd
+	took           time.Duration // until the last frame was read
+	frames         int           // that were made
+	came, dropped  int64         // to botd; by the server
+	commands       int64         // among those made
+	read           float64       // by botd
+	served, turned float64       // commands answered, and dropped with a reason
+}
+
+// startFlood lets frames come at full speed, one in ten a command, into a
+// backlog that is too small for them, and waits until all is over.
+func startFlood(t testing.TB, way stack.Way, quirks string, frames int) flood {
+	t.Helper()
+	b := stack.StartBotd(t, stack.Options{
+		Way:    way,
+		Env:    []string{"BOTD_COOLDOWN=0", "BOTD_BACKLOG_BYTES=1MiB", "BOTD_SENDER_WAITING=100", "BOTD_STATE_DIR=" + t.TempDir()},
+		Signal: []string{"-latency", "send_text=5ms", "-quirks", quirks},
+	})
+	f := flood{botd: b, frames: frames}
+	before := b.Signal.Stats(t)
+	began := time.Now()
+	f.commands = int64(b.Signal.Emit(t, stack.Load{Count: f.frames, People: 1_000, Groups: 100, Text: "!ja",
+		Noise: floodShare, NoiseMin: 550, NoiseMax: 2048}))
+	idle := 0
+	stack.Until(t, "all frames are read and all commands answered or dropped", func() (any, bool) {
+		m, stats := b.Metrics(t), b.Signal.Stats(t)
+		number := func(name string) int64 {
+			n, _ := stats[name].(float64)
+			was, _ := before[name].(float64)
+			return int64(n - was)
+		}
+		f.came, f.dropped = number("frames_delivered")+number("frames_posted"), busy(stats)
+		early := 0.0
+		for _, reason := range []string{"malformed", "too_long", "no_frame", "unasked"} { // never became a frame
+			early += m.Sum("quartet_botd_dropped_total", `reason="`+reason+`"`)
+		}
+		f.read = m.Sum("quartet_botd_frames_total") + early
+		f.served = m.Sum("quartet_request_duration_seconds_count")
+		f.turned = m.Sum("quartet_botd_dropped_total") - early
+		left := number("frames_queued") + number("frames_waiting")
+		if left == 0 && f.took == 0 && int64(f.read) >= f.came {
+			f.took = time.Since(began)
+		}
+		if idle++; left > 0 || !m.Idle() || int64(f.read) < f.came || f.dropped == 0 && int64(f.served+f.turned) < f.commands {
+			idle = 0
+		}
+		return fmt.Sprint(f.read, f.served, f.turned), idle == 3
+	})
+	return f
+}
+
+// busy is how many frames the server dropped because nobody took them.
+func busy(stats map[string]any) int64 {
+	dropped, _ := stats["frames_dropped"].(map[string]any)
+	n, _ := dropped["busy"].(float64)
+	return int64(n)
+}
+
+// However fast frames come: each is read, each command answered or dropped for
+// a counted reason, and memory has an end.
+func TestFloodIsAnsweredOrCounted(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		way    stack.Way
+		quirks string
+		all    bool // reach botd
+	}{
+		{"websocket that waits", stack.Websocket, "drop_when_busy=false", true},
+		{"websocket that drops", stack.Websocket, "", false},
+		{"webhook", stack.Webhook, "", true},
+		{"rpc", stack.RPC, "", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := startFlood(t, tt.way, tt.quirks, floodFrames())
+			peak := f.botd.PeakMemory(t)
+			t.Logf("%d frames, %d came in %s; of %d commands %v were served, %v dropped; %d KiB at most", f.frames, f.came, f.took.Round(time.Millisecond), f.commands, f.served, f.turned, peak>>10)
+			if tt.all && f.came != int64(f.frames) {
+				t.Errorf("%d of %d frames came", f.came, f.frames)
+			}
+			if f.came+f.dropped != int64(f.frames) {
+				t.Errorf("%d frames came and %d were dropped of %d", f.came, f.dropped, f.frames)
+			}
+			if int64(f.read) != f.came {
+				t.Errorf("%d frames came, and botd counts %v", f.came, f.read)
+			}
+			if tt.all && int64(f.served+f.turned) != f.commands {
+				t.Errorf("%d commands came, %v were served and %v dropped", f.commands, f.served, f.turned)
+			}
+			if sends := f.botd.Signal.Number(t, "sends"); sends != int64(f.served) {
+				t.Errorf("%v were served, and %d answers went out", f.served, sends)
+			}
+			if f.turned > 0 && tt.way == stack.RPC {
+				t.Errorf("%v commands were dropped, where the server would have waited", f.turned)
+			}
+			if peak > floodMemory {
+				t.Errorf("botd had %d MiB in memory", peak>>20)
+			}
+		})
+	}
+}
+
+// BenchmarkFlood is the same with its speed. An operation is the whole flood,
+// until the last frame is read.
+func BenchmarkFlood(b *testing.B) {
+	for _, way := range stack.Ways() {
+		b.Run(way.String(), func(b *testing.B) {
+			for b.Loop() {
+				quirks := ""
+				if way == stack.Websocket {
+					quirks = "drop_when_busy=false"
+				}
+				f := startFlood(b, way, quirks, allFrames)
+				b.ReportMetric(float64(f.took), "ns/op")
+				b.ReportMetric(float64(f.came)/f.took.Seconds(), "frames/s")
+				b.ReportMetric(float64(f.botd.PeakMemory(b))/(1<<20), "peak-MiB")
+			}
+		})
+	}
+}
+
+// BenchmarkWebhookPosts posts a flood to the webhook, one frame after another
+// over one connection, as the container does. An operation is one post, at the
+// median, with the way there and back.
+func BenchmarkWebhookPosts(b *testing.B) {
+	for b.Loop() {
+		hook := stack.FreeAddr(b)
+		w := stack.StartBotd(b, stack.Options{
+			Env:    []string{"BOTD_WEBHOOK_ADDR=" + hook, "BOTD_COOLDOWN=0", "BOTD_SENDER_WAITING=100", "BOTD_STATE_DIR=" + b.TempDir()},
+			Signal: []string{"-latency", "send_text=5ms"},
+		})
+		took := postAll(b, hook, 5_000*seconds(b))
+		b.ReportMetric(1e9*stack.Quantile(took, 0.5), "ns/op")
+		b.ReportMetric(1e6*stack.Quantile(took, 0.99), "p99-us")
+		b.ReportMetric(1e6*stack.Quantile(took, 0.999), "p999-us")
+		b.ReportMetric(1e6*stack.Quantile(took, 1), "max-us")
+		if read := w.Metrics(b).Sum("quartet_botd_frames_total"); int(read) != len(took) {
+			b.Errorf("%v frames of %d were read", read, len(took))
+		}
+	}
+}
+
+// postAll posts n frames and returns how long each took, in seconds. It writes
+// and reads on the connection itself: a client's goroutines would be measured
+// with it.
+func postAll(b *testing.B, hook string, n int) []float64 {
+	b.Helper()
+	conn, err := net.Dial("tcp", hook)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	noise := strings.Repeat("lorem ipsum ", 170)
+	took := make([]float64, n)
+	for i := range took {
+		text := noise[:100+i*37%1500]
+		if i%10 == 0 {
+			text = "!ja"
+		}
+		line := fmt.Sprintf(`{"jsonrpc":"2.0","method":"receive","params":{"account":%q,"envelope":{"source":%q,"sourceNumber":null,"sourceUuid":%[2]q,"sourceName":"p%d","sourceDevice":1,`+
+			`"timestamp":%d,"serverReceivedTimestamp":%[4]d,"serverDeliveredTimestamp":%[4]d,"dataMessage":{"timestamp":%[4]d,"message":%q,"expiresInSeconds":0,"viewOnce":false}}}}`+"\n",
+			stack.Number, person(i%1_000), i%1_000, time.Now().UnixMilli()+int64(i), text)
+		post := fmt.Sprintf("POST /webhook HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", hook, len(line), line)
+		began := time.Now()
+		if _, err := io.WriteString(conn, post); err != nil {
+			b.Fatal(err)
+		}
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		took[i] = time.Since(began).Seconds()
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			b.Fatalf("post %d: status %d", i+1, resp.StatusCode)
+		}
+	}
+	return took
+}

@@ -1,0 +1,56 @@
+package stack
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Metrics are the lines of one scrape.
+type Metrics string
+
+// Metrics scrapes botd.
+func (w *World) Metrics(t testing.TB) Metrics {
+	t.Helper()
+	resp, err := http.Get(w.Admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Metrics(body)
+}
+
+// Sum adds up the series of a name that have all these labels, each written as
+// name="value".
+func (m Metrics) Sum(name string, labels ...string) float64 {
+	sum := 0.0
+series:
+	for line := range strings.Lines(string(m)) {
+		rest, ours := strings.CutPrefix(line, name+"{")
+		if !ours {
+			continue
+		}
+		for _, l := range labels {
+			if !strings.Contains(rest, l) {
+				continue series
+			}
+		}
+		fields := strings.Fields(rest[strings.LastIndexByte(rest, '}')+1:])
+		if len(fields) == 0 {
+			continue
+		}
+		if v, err := strconv.ParseFloat(fields[0], 64); err == nil {
+			sum += v
+		}
+	}
+	return sum
+}
+
+// Idle reports whether nothing waits and nothing is handled.
+func (m Metrics) Idle() bool { return m.Sum("quartet_budget_usage") == 0 }
