@@ -1,0 +1,182 @@
+package bot_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"quartet/services/botd/internal/bot"
+	"quartet/services/botd/internal/command"
+	"quartet/services/botd/internal/cooldown"
+)
+
+func TestQuickSecondCommandWaitsForCooldown(t *testing.T) {
+	kot := echo()
+	kot.Limits.User = time.Hour
+	r := newRig(t, bot.Options{}, kot)
+	for range 5 {
+		r.say("ala", "!echo kot")
+	}
+	r.say("ela", "!echo kot")
+	var served, told int
+	for range 3 {
+		switch m := r.next().Message; {
+		case strings.HasSuffix(m, ":kot"):
+			served++
+		case strings.Contains(m, "Chwila przerwy") && strings.Contains(m, "za 1 godzinę"):
+			told++
+		}
+	}
+	if served != 2 || told != 1 {
+		t.Errorf("%d served and %d told to wait, want 2 and 1", served, told)
+	}
+	r.eventually("the others were refused in silence", func() bool { return r.outcomes("rejected") == 4 })
+	if len(r.replies) != 0 {
+		t.Errorf("more was sent: %+v", <-r.replies)
+	}
+}
+
+func TestFailedCommandIsToldAndDoesNotCount(t *testing.T) {
+	var calls atomic.Int32
+	flaky := &command.Command{Name: "kot", Limits: cooldown.Limits{User: time.Hour}, Run: func(context.Context, command.Request) (command.Reply, error) {
+		if calls.Add(1) == 1 {
+			return command.Reply{}, errors.New("HTTP status 503")
+		}
+		return command.Reply{Text: "kot"}, nil
+	}}
+	r := newRig(t, bot.Options{}, flaky)
+	r.say("ala", "!kot")
+	if got := r.next(); !strings.Contains(got.Message, "Nie udało się") || strings.Contains(got.Message, "503") {
+		t.Errorf("told %q", got.Message)
+	}
+	r.say("ala", "!kot")
+	if got := r.next(); got.Message != "kot" {
+		t.Errorf("the failed use counted: %q", got.Message)
+	}
+	r.eventually("counted by outcome", func() bool { return r.outcomes("upstream_error") == 1 && r.outcomes("ok") == 1 })
+}
+
+func TestReplyThatSurelyDidNotGoOutDoesNotCount(t *testing.T) {
+	kot := echo()
+	kot.Limits.User = time.Hour
+	r := newRig(t, bot.Options{}, kot)
+	r.answerSendsWith(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":"invalid request"}`, http.StatusBadRequest)
+	})
+	r.say("ala", "!echo 1")
+	r.next()
+	r.eventually("counted", func() bool { return r.outcomes("upstream_error") == 1 })
+	r.answerSendsWith(nil)
+	r.say("ala", "!echo 2")
+	if got := r.next(); got.Message != "ALA:2" {
+		t.Errorf("the refused reply counted: %q", got.Message)
+	}
+}
+
+// A send that got no answer, or one that nobody understands, may have arrived:
+// it is not repeated, and it counts.
+func TestReplyOfUnknownOutcomeIsNotRepeated(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"timeout": func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() },
+		"upstream_error": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"error":"x"}`, http.StatusBadRequest)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kot := echo()
+			kot.Limits.User = time.Hour
+			r := newRig(t, bot.Options{SendTimeout: 200 * time.Millisecond}, kot)
+			r.answerSendsWith(answer)
+			r.say("ala", "!echo 1")
+			r.next()
+			r.eventually("counted", func() bool { return r.outcomes(name) == 1 })
+			r.answerSendsWith(nil)
+			r.say("ala", "!echo 2")
+			if got := r.next(); !strings.Contains(got.Message, "Chwila przerwy") {
+				t.Errorf("the second reply is %q", got.Message)
+			}
+		})
+	}
+}
+
+func TestPanicEndsOneRequestOnly(t *testing.T) {
+	boom := &command.Command{Name: "boom", Run: func(context.Context, command.Request) (command.Reply, error) { panic("boom") }}
+	r := newRig(t, bot.Options{Limit: 1}, boom, echo())
+	r.say("ala", "!boom")
+	r.next()
+	r.say("ala", "!echo alive")
+	if got := r.next(); got.Message != "ALA:alive" {
+		t.Errorf("then came %q", got.Message)
+	}
+	r.eventually("counted", func() bool { return r.outcomes("internal_error") == 1 })
+}
+
+func TestSlowCommandIsCutOff(t *testing.T) {
+	slow := newGated("slow")
+	r := newRig(t, bot.Options{CommandTimeout: 100 * time.Millisecond}, slow.Command)
+	r.say("ala", "!slow")
+	if got := r.next(); !strings.Contains(got.Message, "Nie udało się") {
+		t.Errorf("told %q", got.Message)
+	}
+	r.eventually("counted", func() bool { return r.outcomes("timeout") == 1 })
+}
+
+func TestStopServesWhatWasTaken(t *testing.T) {
+	slow := newGated("slow")
+	r := newRig(t, bot.Options{Limit: 1}, slow.Command)
+	for n := range 5 {
+		r.say("ala", fmt.Sprint("!slow ", n))
+	}
+	r.eventually("all have been read", func() bool { return r.count("quartet.botd.frames", "kind", "text") == 5 })
+	var stopped sync.WaitGroup
+	stopped.Go(r.stop)
+	r.eventually("not receiving any more", func() bool { return r.Ready(t.Context()) != nil })
+	close(slow.let)
+	stopped.Wait()
+	for n := range 5 {
+		if got := r.next(); got.Message != fmt.Sprint("ALA:", n) {
+			t.Errorf("reply %d is %q", n, got.Message)
+		}
+	}
+}
+
+func TestStopCountsWhatItHadToLeave(t *testing.T) {
+	slow := newGated("slow") // never let
+	r := newRig(t, bot.Options{Limit: 2, DrainTimeout: 100 * time.Millisecond}, slow.Command)
+	for range 5 {
+		r.say("ala", "!slow")
+		r.say("ela", "!slow")
+	}
+	r.eventually("all have been read", func() bool { return r.count("quartet.botd.frames", "kind", "text") == 10 })
+	r.stop()
+	if left, ended := r.dropped("shutdown"), r.outcomes("canceled"); left != 8 || ended != 2 {
+		t.Errorf("%d left and %d canceled, want 8 and 2", left, ended)
+	}
+}
+
+// What was just taken in when the time was over is left as well, and not lost.
+func TestStopCountsWhatWasOnItsWay(t *testing.T) {
+	idle := bot.NewIdle(t, number, echo())
+	err := idle.AbandonLate([]byte(`{"account":"+15550100000","envelope":{"sourceUuid":"u","dataMessage":{"message":"!echo x"}}}`))
+	if err == nil || !strings.Contains(err.Error(), "shutdown") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestLostWebsocketComesBack(t *testing.T) {
+	r := newRig(t, bot.Options{}, echo())
+	r.frames <- strings.Repeat("x", 100) // a frame that is none must not matter
+	r.closeSocket()
+	r.eventually("not ready without a websocket", func() bool { return r.Ready(t.Context()) != nil })
+	r.eventually("ready again", func() bool { return r.Ready(t.Context()) == nil })
+	r.say("ala", "!echo again")
+	if got := r.next(); got.Message != "ALA:again" {
+		t.Errorf("then came %q", got.Message)
+	}
+}
