@@ -51,7 +51,8 @@ type imported struct {
 }
 
 // load reads every module and every Go file under root. Folders that the go
-// command ignores (testdata, vendor, a leading dot or underscore) are ignored.
+// command ignores (testdata, vendor, a leading dot or underscore) are ignored, and
+// so is bin, where make puts what is built and installed.
 func load(root string) (*tree, error) {
 	t := &tree{}
 	var sources []string
@@ -61,6 +62,9 @@ func load(root string) (*tree, error) {
 		}
 		base := d.Name()
 		if d.IsDir() {
+			if p == filepath.Join(root, "bin") {
+				return filepath.SkipDir
+			}
 			if p != root && (base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
 				return filepath.SkipDir
 			}
