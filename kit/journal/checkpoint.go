@@ -13,8 +13,8 @@ import (
 
 // Checkpoint makes the records that write adds stand for everything before a
 // position, in one step: after a crash, Snapshot returns either these or what it
-// returned before. The position is one that End returned, not before that of the
-// last checkpoint. It is for the owner to see that the records say what all
+// returned before. The position is one that End or Rotate returned, not before that
+// of the last checkpoint. It is for the owner to see that the records say what all
 // records before it said, also those whose Append has only just returned.
 //
 // While write runs, the log can be used. The log itself is left as it is: records

@@ -86,8 +86,8 @@ type Options struct {
 
 	// OnWrite is called after every write with what it took, the bytes of all
 	// who shared it, and its error. It runs while the others wait, on the
-	// goroutine of one of them. Neither hook may call the Log. The clock is
-	// read for them only when they are set.
+	// goroutine of one of them, and the clock is read for it only when it is
+	// set. Neither hook may call the Log.
 	OnWrite func(took time.Duration, bytes int, err error)
 
 	// OnSync is called after every sync of the log, with what it took and the

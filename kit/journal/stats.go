@@ -1,7 +1,5 @@
 package journal
 
-import "time"
-
 // Stats is what a Log can tell about itself. The counters only grow.
 type Stats struct {
 	Bytes         int64 // of all segments, and of what is about to be written
@@ -14,9 +12,8 @@ type Stats struct {
 	Synced Pos // before it everything is safe
 	End    Pos // of what is written
 
-	Writes   uint64 // fewer than calls of Append where callers shared one
-	Syncs    uint64
-	LastSync time.Duration // what the last one took
+	Writes uint64 // fewer than calls of Append where callers shared one
+	Syncs  uint64
 
 	Broken error // nil, or ErrBroken with its reason
 }
@@ -24,7 +21,6 @@ type Stats struct {
 // counters are guarded by Log.mu.
 type counters struct {
 	writes, syncs uint64
-	lastSync      time.Duration
 	held          []*segment // memory for syncOnce, which owns the elements
 }
 
@@ -41,7 +37,6 @@ func (l *Log) Stats() Stats {
 		End:      l.end,
 		Writes:   l.count.writes,
 		Syncs:    l.count.syncs,
-		LastSync: l.count.lastSync,
 		Broken:   l.broken,
 	}
 	if len(l.segments) > 0 {

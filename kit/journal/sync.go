@@ -127,7 +127,6 @@ func (l *Log) syncOnce() {
 	}
 	l.mu.Lock()
 	l.count.syncs++
-	l.count.lastSync = took
 	if err == nil {
 		l.synced = target
 	} else {

@@ -111,7 +111,7 @@ var (
 	// a bound: how many requests kept the budget can then be read off exactly.
 	ownBounds = []float64{
 		0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05,
-		0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10,
+		0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 3.5, 5, 10,
 	}
 	// sharedBounds goes on for what outside parties take, people among them.
 	sharedBounds = append(ownBounds[:len(ownBounds):len(ownBounds)], 30, 60, 300)
