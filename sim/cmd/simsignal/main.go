@@ -19,6 +19,7 @@ import (
 	"quartet/sim/internal/control"
 	"quartet/sim/internal/groupchat"
 	"quartet/sim/internal/jsonrpc"
+	"quartet/sim/internal/latency"
 	"quartet/sim/internal/restapi"
 	"quartet/sim/internal/serve"
 	"quartet/sim/internal/signalnet"
@@ -86,7 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return panel.RPC.Run(ctx, listener)
 		},
 		"rest": func(ctx context.Context) error {
-			if !wait(ctx, o.network.Quirks.Duration("late_listen")) {
+			if latency.Sleep(ctx, o.network.Quirks.Duration("late_listen")) != nil {
 				return nil
 			}
 			listener, err := serve.Listen(ctx, o.listen, o.remote)

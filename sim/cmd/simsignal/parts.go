@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"time"
 
 	"quartet/sim/internal/jsonrpc"
 	"quartet/sim/internal/serve"
@@ -48,14 +47,3 @@ func listenRPC(ctx context.Context, o options) (net.Listener, error) {
 }
 
 func rpcURL(at net.Addr) string { return at.Network() + "://" + at.String() }
-
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

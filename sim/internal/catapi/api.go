@@ -108,7 +108,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	defer a.count.Active.Add(-1)
 	quirks := a.o.Quirks
 	if quirks.Take("search_hang") {
-		hang(r)
+		control.Hang(r)
 	}
 	if a.o.Latency.Wait(r.Context(), Search, began) != nil {
 		return
@@ -139,7 +139,7 @@ func (a *API) admits(key string) bool {
 }
 
 func (a *API) tooMany(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(a.o.Quirks.Duration("retry_after").Seconds())))
+	control.Later(w, a.o.Quirks)
 	control.Answer(w, http.StatusTooManyRequests, map[string]any{"message": "TOO_MANY_REQUESTS - rate limit exceeded", "status": 429})
 }
 
@@ -193,10 +193,4 @@ func (a *API) choose(limit int, types string) []cats.Info {
 		}
 	}
 	return chosen
-}
-
-// hang holds a request until its client leaves.
-func hang(r *http.Request) {
-	<-r.Context().Done()
-	panic(http.ErrAbortHandler)
 }

@@ -41,7 +41,7 @@ func (a *API) Picture(w http.ResponseWriter, r *http.Request, id, extension stri
 	defer a.count.Active.Add(-1)
 	quirks := a.o.Quirks
 	if quirks.Take("picture_hang") {
-		hang(r)
+		control.Hang(r)
 	}
 	p, err := a.o.Album.Get(r.Context(), id)
 	if err == nil {

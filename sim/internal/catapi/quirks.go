@@ -7,8 +7,8 @@ import (
 )
 
 // Quirks returns the switches of the simulated service, and of pictures whoever
-// names them. Of those that decide
-// a request the first that fires, in this order, does.
+// names them. Of those that decide a request the first that fires, in this
+// order, does.
 func Quirks() []quirk.Def {
 	return []quirk.Def{
 		{Name: "search_hang", Kind: quirk.Count, Doc: "The next N searches are never answered."},

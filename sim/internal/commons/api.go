@@ -15,7 +15,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -98,20 +97,19 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	defer a.active.Add(-1)
 	quirks, query := a.o.Quirks, r.URL.Query()
 	if quirks.Take("commons_hang") {
-		<-r.Context().Done()
-		panic(http.ErrAbortHandler)
+		control.Hang(r)
 	}
 	if a.o.Latency.Wait(r.Context(), Search, began) != nil {
 		return
 	}
 	switch {
 	case quirks.Take("commons_429"):
-		a.later(w)
+		control.Later(w, a.o.Quirks)
 		http.Error(w, "Too Many Requests", http.StatusTooManyRequests)
 	case quirks.Take("commons_fail"):
 		http.Error(w, "upstream connect error", http.StatusServiceUnavailable)
 	case query.Has("maxlag") && quirks.Take("commons_maxlag"):
-		a.later(w)
+		control.Later(w, a.o.Quirks)
 		w.Header().Set("X-Database-Lag", "7")
 		fail(w, map[string]any{"code": "maxlag", "info": "Waiting for db1: 7.2 seconds lagged.", "host": "db1", "lag": 7.2, "type": "db"})
 	case quirks.Take("commons_error"):
@@ -141,10 +139,6 @@ func (a *API) atOnce(n int64) {
 			return
 		}
 	}
-}
-
-func (a *API) later(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(a.o.Quirks.Duration("retry_after").Seconds())))
 }
 
 // fail answers with an error, whose status is 200.

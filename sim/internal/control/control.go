@@ -1,5 +1,5 @@
 // Package control is the part of /_sim/ that every simulator has: quirks and
-// latencies read and set over HTTP, and answers in JSON.
+// latencies read and set over HTTP; and what the simulators' answers share.
 //
 // Guarantee: a PUT is applied whole or not at all, and a refusal (400) names
 // every fault in it. A browser page of another origin cannot steer a
@@ -31,7 +31,7 @@ func Mount(mux *http.ServeMux, quirks *quirk.Set, table *latency.Table) {
 	})
 	mux.HandleFunc("PUT /_sim/quirks", func(w http.ResponseWriter, r *http.Request) {
 		var changes map[string]json.RawMessage
-		if !read(w, r, &changes) {
+		if !Read(w, r, maxBody, &changes) {
 			return
 		}
 		if err := quirks.Merge(changes); err != nil {
@@ -45,7 +45,7 @@ func Mount(mux *http.ServeMux, quirks *quirk.Set, table *latency.Table) {
 	})
 	mux.HandleFunc("PUT /_sim/latency", func(w http.ResponseWriter, r *http.Request) {
 		var changes map[string]latency.Dist
-		if !read(w, r, &changes) {
+		if !Read(w, r, maxBody, &changes) {
 			return
 		}
 		if err := table.Merge(changes); err != nil {
@@ -61,8 +61,9 @@ func SameOrigin(next http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(next)
 }
 
-func read(w http.ResponseWriter, r *http.Request, into any) bool {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into); err != nil {
+// Read decodes a body of at most limit bytes, or answers 400 and returns false.
+func Read(w http.ResponseWriter, r *http.Request, limit int64, into any) bool {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, limit)).Decode(into); err != nil {
 		Fail(w, http.StatusBadRequest, fmt.Errorf("read body: %w", err))
 		return false
 	}

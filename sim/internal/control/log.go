@@ -18,7 +18,7 @@ const (
 // the first. Only those that keep says yes to are told, nil = all.
 func Follow[T any](name string, since func(uint64, int) ([]T, uint64), await func(context.Context, uint64) error, keep func(*http.Request, T) bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		after, err := Number(r, "after")
+		after, err := number(r, "after")
 		var wait time.Duration
 		if err == nil {
 			wait, err = Duration(r, "wait", maxWait)
@@ -63,8 +63,8 @@ func Duration(r *http.Request, name string, limit time.Duration) (time.Duration,
 	return d, nil
 }
 
-// Number reads a number from a request's query; 0 when it is not there.
-func Number(r *http.Request, name string) (uint64, error) {
+// number reads a number from a request's query; 0 when it is not there.
+func number(r *http.Request, name string) (uint64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
 		return 0, nil

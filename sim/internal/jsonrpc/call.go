@@ -119,7 +119,7 @@ func (c *conn) dispatch(ctx context.Context, at time.Time, method string, p para
 	case "listAccounts":
 		return c.listAccounts(ctx, at)
 	case "startLink":
-		return c.startLink(at, p)
+		return c.startLink(at)
 	case "finishLink":
 		return c.finishLink(ctx, p)
 	}

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"quartet/sim/internal/signalnet"
@@ -87,7 +88,7 @@ func (c *conn) listIdentities(_ context.Context, _ time.Time, _ string, _ params
 		if i.Untrusted {
 			e["trustLevel"] = "UNTRUSTED"
 		}
-		if i.Who[:1] == "+" {
+		if strings.HasPrefix(i.Who, "+") {
 			e["number"] = i.Who
 		} else {
 			e["uuid"] = i.Who

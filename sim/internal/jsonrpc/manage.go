@@ -81,7 +81,7 @@ func (c *conn) getAttachment(_ context.Context, at time.Time, _ string, p params
 	return map[string]string{"data": base64.StdEncoding.EncodeToString(content)}, nil
 }
 
-func (c *conn) startLink(at time.Time, _ params) (any, *rpcError) {
+func (c *conn) startLink(at time.Time) (any, *rpcError) {
 	uri, f := c.server.net.StartLink(at, "rpc", "")
 	if f != nil {
 		return done(f)

@@ -193,11 +193,15 @@ func (t *Table) Draw(operation string) time.Duration {
 // Wait returns once the operation, begun at since, has taken its time, or with
 // the cause when ctx ends first.
 func (t *Table) Wait(ctx context.Context, operation string, since time.Time) error {
-	left := t.Draw(operation) - time.Since(since)
-	if left <= 0 {
+	return Sleep(ctx, t.Draw(operation)-time.Since(since))
+}
+
+// Sleep returns after d, or with the cause when ctx ends first or has ended.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
 		return context.Cause(ctx)
 	}
-	timer := time.NewTimer(left)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"mime"
 	"net/http"
 	"strings"
 
@@ -57,18 +56,5 @@ func unnamed(content []byte) string {
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	name := fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 	kind, _, _ := strings.Cut(http.DetectContentType(content), ";")
-	return name + extension(kind)
-}
-
-func extension(kind string) string {
-	switch kind {
-	case "image/jpeg": // the table of the system may put .jfif first
-		return ".jpg"
-	case "image/png":
-		return ".png"
-	}
-	if known, _ := mime.ExtensionsByType(kind); len(known) > 0 {
-		return known[0]
-	}
-	return ""
+	return name + signalnet.ExtensionOf(kind)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"quartet/sim/internal/latency"
 	"quartet/sim/internal/signalnet"
 )
 
@@ -72,7 +73,7 @@ func (s *socket) serve(ctx context.Context, cancel context.CancelFunc) {
 		s.api.clients.Add(1)
 		defer s.api.clients.Add(-1)
 	}
-	if !sleep(ctx, delay) {
+	if latency.Sleep(ctx, delay) != nil {
 		return
 	}
 	leave := s.api.net.Subscribe(signalnet.Passive, s.take(ctx))
@@ -194,20 +195,6 @@ func (s *socket) ping(ctx context.Context, period time.Duration) {
 		pong, cancel := context.WithTimeout(ctx, period)
 		_ = s.conn.Ping(pong)
 		cancel()
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -34,7 +34,7 @@ func (f *files) add(file FileSpec, keep bool) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last++
-	id := fmt.Sprintf("sim%017d%s", f.last, extensionOf(file.ContentType))
+	id := fmt.Sprintf("sim%017d%s", f.last, ExtensionOf(file.ContentType))
 	if !keep {
 		return id
 	}
@@ -102,11 +102,9 @@ func magic(kind string) string {
 	}
 }
 
-func extensionOf(kind string) string {
-	switch kind {
-	case "":
-		return ""
-	case "image/jpeg": // the table of the system may put .jfif first
+// ExtensionOf is the extension of a file's name by its type, "" for an unknown one.
+func ExtensionOf(kind string) string {
+	if kind == "image/jpeg" { // the table of the system may put .jfif first
 		return ".jpg"
 	}
 	if known, _ := mime.ExtensionsByType(kind); len(known) > 0 {

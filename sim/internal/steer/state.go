@@ -1,8 +1,6 @@
 package steer
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"quartet/sim/internal/control"
@@ -49,7 +47,7 @@ func (p Panel) listGroups(w http.ResponseWriter, _ *http.Request) {
 
 func (p Panel) putGroups(w http.ResponseWriter, r *http.Request) {
 	var groups []signalnet.Group
-	if !read(w, r, &groups) {
+	if !control.Read(w, r, maxState, &groups) {
 		return
 	}
 	if err := p.Net.PutGroups(groups); err != nil {
@@ -67,7 +65,7 @@ func (p Panel) distrust(w http.ResponseWriter, r *http.Request) {
 	var change struct {
 		Untrusted []string `json:"untrusted"`
 	}
-	if !read(w, r, &change) {
+	if !control.Read(w, r, maxState, &change) {
 		return
 	}
 	if err := p.Net.Distrust(change.Untrusted); err != nil {
@@ -75,13 +73,4 @@ func (p Panel) distrust(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.listIdentities(w, r)
-}
-
-// read decodes a body, or answers 400 and returns false.
-func read(w http.ResponseWriter, r *http.Request, into any) bool {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxState)).Decode(into); err != nil {
-		control.Fail(w, http.StatusBadRequest, fmt.Errorf("read body: %w", err))
-		return false
-	}
-	return true
 }

@@ -74,7 +74,7 @@ func (a *API) json(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	a.asked.Add(1)
 	if a.quirks.Take("json_hang") {
-		hang(r)
+		control.Hang(r)
 	}
 	if a.latency.Wait(r.Context(), JSON, began) != nil {
 		return
@@ -82,7 +82,7 @@ func (a *API) json(w http.ResponseWriter, r *http.Request) {
 	what := r.PathValue("what")
 	switch {
 	case a.quirks.Take("json_429"):
-		w.Header().Set("Retry-After", strconv.Itoa(int(a.quirks.Duration("retry_after").Seconds())))
+		control.Later(w, a.quirks)
 		control.Answer(w, http.StatusTooManyRequests, map[string]string{"error": "slow down"})
 	case a.quirks.Take("json_fail"):
 		control.Answer(w, http.StatusInternalServerError, map[string]string{"error": "internal error"})
@@ -130,10 +130,4 @@ func (a *API) picture(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", p.Type)
 	w.Header().Set("Content-Length", strconv.Itoa(len(p.Bytes)))
 	_, _ = w.Write(p.Bytes)
-}
-
-// hang holds a request until its client leaves.
-func hang(r *http.Request) {
-	<-r.Context().Done()
-	panic(http.ErrAbortHandler)
 }

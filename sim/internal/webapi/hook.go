@@ -54,7 +54,7 @@ func (a *API) hook(w http.ResponseWriter, r *http.Request) {
 	a.hooks.Add(func(seq uint64) Hook { return Hook{Seq: seq, At: at, Request: request, bytes: len(body)} })
 	switch {
 	case a.quirks.Take("hook_hang"):
-		hang(r)
+		control.Hang(r)
 	case a.quirks.Take("hook_fail"):
 		control.Answer(w, http.StatusInternalServerError, map[string]string{"error": "internal error"})
 	default:
