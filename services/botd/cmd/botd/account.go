@@ -54,7 +54,7 @@ type linker interface {
 
 // linkDevice makes signal-cli a device of the account of whoever scans the code.
 func linkDevice(ctx context.Context, args, environ []string, stdout io.Writer) error {
-	if len(args) > 1 {
+	if len(args) > 1 || len(args) == 1 && !isName(args[0]) {
 		return fmt.Errorf("%w: botd link takes one name, see botd help", errUsage)
 	}
 	device := defaultDevice
@@ -112,7 +112,7 @@ func index(above, below bool) int {
 
 // setProfile gives the account the name that people see.
 func setProfile(ctx context.Context, args, environ []string, stdout io.Writer) error {
-	if len(args) != 1 || strings.TrimSpace(args[0]) == "" {
+	if len(args) != 1 || !isName(args[0]) {
 		return fmt.Errorf("%w: botd profile takes a name, see botd help", errUsage)
 	}
 	_, link, err := account(environ)
@@ -128,3 +128,6 @@ func setProfile(ctx context.Context, args, environ []string, stdout io.Writer) e
 	fmt.Fprintf(stdout, "people see %q now\n", args[0])
 	return nil
 }
+
+// isName refuses what is rather a flag: nobody means to be called --help.
+func isName(arg string) bool { return strings.TrimSpace(arg) != "" && !strings.HasPrefix(arg, "-") }

@@ -100,7 +100,7 @@ func TestProfileSetsTheName(t *testing.T) {
 	if calls := strings.Join(s.calls, "\n"); !strings.Contains(calls, "PUT /v1/profiles/"+number) || !strings.Contains(calls, `"name":"Bot Kotów"`) {
 		t.Errorf("called %s", calls)
 	}
-	for _, args := range [][]string{{"profile"}, {"profile", " "}, {"profile", "a", "b"}} {
+	for _, args := range [][]string{{"profile"}, {"profile", " "}, {"profile", "--help"}, {"profile", "a", "b"}, {"link", "--help"}} {
 		if _, _, err := runBotd(t, []string{"BOTD_NUMBER=" + number, "BOTD_SIGNAL_URL=" + s.URL}, args...); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %v", args, err)
 		}

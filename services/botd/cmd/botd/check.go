@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/metric/noop"
 
@@ -69,8 +70,12 @@ func explain(out io.Writer, cfg config.Config, m *menu) {
 	fmt.Fprintf(out, "state        %s\n", map[bool]string{true: "in memory, forgotten at a restart", false: cfg.StateDir + ", synced " + cfg.Sync}[cfg.StateDir == ""])
 	fmt.Fprintf(out, "at once      %d commands; up to %s wait, then %s\n", cfg.Limit, cfg.BacklogBytes, overflow(cfg))
 	fmt.Fprintln(out, "\ncommands")
+	width := 28
 	for _, c := range m.registry.All() {
-		fmt.Fprintf(out, "  %-28s %s\n", m.registry.Usage(c), strings.Join(traits(c), "; "))
+		width = max(width, utf8.RuneCountInString(m.registry.Usage(c)))
+	}
+	for _, c := range m.registry.All() {
+		fmt.Fprintf(out, "  %-*s %s\n", width, m.registry.Usage(c), strings.Join(traits(c), "; "))
 	}
 	if len(m.file.Schedules) > 0 {
 		fmt.Fprintln(out, "\nschedules")
@@ -78,7 +83,7 @@ func explain(out io.Writer, cfg config.Config, m *menu) {
 	for _, s := range m.file.Schedules {
 		what := "a text"
 		if s.Command != "" {
-			what = cfg.Prefixes[0] + s.Command
+			what = strings.TrimSpace(cfg.Prefixes[0] + s.Command + " " + s.Words)
 		}
 		fmt.Fprintf(out, "  %-28s %s, chats: %d, next %s\n", s.Name, what, len(s.Chats), s.Plan.Next(time.Now()).Format("Mon 2 Jan 2006 15:04 MST"))
 	}

@@ -133,7 +133,7 @@ func (k *kitchen) builtIn() []*command.Command {
 	all := []*command.Command{
 		command.Kot(lang, k.upstreams.cats.Random),
 		command.Obraz(lang, k.upstreams.commons.Find),
-		command.Ja(lang, prefix+zapomnij.Name),
+		command.Ja(lang, prefix+zapomnij.In(lang)),
 		zapomnij,
 		command.Status(lang, k.status),
 		command.Dopusc(lang, rules.Allow),

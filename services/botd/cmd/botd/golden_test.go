@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -109,7 +110,7 @@ name = "pies na dziś"
 cron = "0 15 * * fri"
 zone = "Europe/Warsaw"
 chats = ["` + group + `", "` + ala + `"]
-command = "pies"
+command = "pies proszę"
 `
 
 var moment = regexp.MustCompile(`(?m)next .*$`)
@@ -141,6 +142,19 @@ func TestCheckExplainsTheConfiguration(t *testing.T) {
 	}
 }
 
+// As many commands as a file may have fit beside those that every bot has.
+func TestCheckTakesAFullFile(t *testing.T) {
+	full := filepath.Join(t.TempDir(), "full.toml")
+	var all strings.Builder
+	for n := range commandfile.MaxCommands {
+		fmt.Fprintf(&all, "[[command]]\nname = \"c%d\"\nhelp = \"x\"\ntext = \"x\"\n", n)
+	}
+	write(t, full, all.String())
+	if out, _, err := runBotd(t, offline(full), "check"); err != nil || !strings.Contains(out, "!c255") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestCheckFindsFaults(t *testing.T) {
 	s := newSignalServer(t)
 	s.accounts = []string{"+15550199999"}
@@ -148,6 +162,8 @@ func TestCheckFindsFaults(t *testing.T) {
 	write(t, file, twoCommands)
 	bad := filepath.Join(t.TempDir(), "bad.toml")
 	write(t, bad, twoCommands+"\n[[command]]\nname = \"raz\"\nhelp = \"x\"\ntext = \"x\"\n")
+	ours := filepath.Join(t.TempDir(), "ours.toml")
+	write(t, ours, twoCommands+"\n[[command]]\nname = \"kici\"\naliases = [\"Cat\"]\nhelp = \"x\"\ntext = \"x\"\n")
 	for _, tt := range []struct {
 		environ []string
 		args    []string
@@ -157,6 +173,7 @@ func TestCheckFindsFaults(t *testing.T) {
 		{offline(file), []string{"check", "--conect"}, true, "--connect"},
 		{offline(file, "BOTD_LIMIT=0"), []string{"check"}, true, "BOTD_LIMIT"},
 		{offline(bad), []string{"check"}, true, "BOTD_COMMANDS_FILE"},
+		{offline(ours), []string{"check"}, true, `line 19: command "kici": "Cat" is a name of the bot's own command "kot" already`},
 		{offline(file), []string{"check", "--connect"}, false, "would not have us"},
 		{offline(file, "BOTD_SIGNAL_URL="+s.URL), []string{"check", "--connect"}, false, "would not have us"},
 	} {

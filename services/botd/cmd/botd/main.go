@@ -77,6 +77,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	case "healthcheck":
 		return healthcheck(ctx, rest, environ, stdout)
 	case "version", "--version":
+		if len(rest) > 0 {
+			return fmt.Errorf("%w: botd version takes nothing, see botd help", errUsage)
+		}
 		_, err := fmt.Fprintln(stdout, "botd", version())
 		return err
 	case "help", "-h", "-help", "--help":

@@ -61,7 +61,7 @@ func TestEnvNamesEveryVariable(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"serv"}, {"env", "--json"}, {"latency"}, {"latency", "a", "b"}, {"latency", "--times", "0", "a"}, {"latency", "a", "--tims=3"}, {"latency", "http://"}, {"latency", "a", "--picture", "--text=!ja"},
+		{"serv"}, {"env", "--json"}, {"version", "1"}, {"latency"}, {"latency", "a", "b"}, {"latency", "--times", "0", "a"}, {"latency", "a", "--tims=3"}, {"latency", "http://"}, {"latency", "a", "--picture", "--text=!ja"},
 	} {
 		out, errs, err := runBotd(t, nil, args...)
 		if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "help") || out+errs != "" {
@@ -112,6 +112,9 @@ func TestStartThatFails(t *testing.T) {
 		if _, _, err := runBotd(t, append(tt.set, environ...)); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("with %v: %v", tt.set, err)
 		}
+	}
+	if _, _, err := runBotd(t, []string{environ[0], "BOTD_ADMIN_ADDR=" + taken.Addr().String()}); err == nil || !strings.Contains(err.Error(), "BOTD_ADMIN_ADDR") {
+		t.Errorf("with an address that is taken: %v", err)
 	}
 	first := store.New(disk.OS{}, store.Options{Dir: state})
 	if err := first.Open(); err != nil {

@@ -14,7 +14,8 @@ import (
 )
 
 // waiter serves what is on the menu: at SIGHUP the operator's file is read again,
-// and takes the place of the old one whole, or, with a fault in it, not at all.
+// and takes the place of the old one whole, or, with a fault in it, not at all. A
+// pause that Signal wanted ends too: the operator may have solved its captcha.
 type waiter struct {
 	*kitchen
 	log  *slog.Logger
@@ -37,6 +38,7 @@ func (w *waiter) watch(ctx context.Context) error {
 }
 
 func (w *waiter) reload(ctx context.Context) {
+	w.bot.Out.Retry()
 	next, err := w.cook()
 	if err != nil {
 		w.log.LogAttrs(ctx, slog.LevelError, "commands not read again, the old ones stay", slog.Any("err", err))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -50,6 +51,9 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) 
 			mux.HandleFunc("POST /_selftest", func(rw http.ResponseWriter, r *http.Request) { w.bot.Selftest(rw, r) })
 		},
 	})
+	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "listen" {
+		return fmt.Errorf("BOTD_ADMIN_ADDR: %w", err)
+	}
 	if err != nil {
 		return err
 	}

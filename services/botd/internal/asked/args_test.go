@@ -19,7 +19,7 @@ var (
 	another  = asked.Param{Name: "another", Kind: asked.Person, Optional: true}
 )
 
-func TestFit(t *testing.T) {
+func TestArgumentsFitTheirParameters(t *testing.T) {
 	a, o := at(0, ala), at(0, ola)
 	word := func(s string) asked.Value { return asked.Value{Given: true, Text: s} }
 	number := func(s string, n int64) asked.Value { return asked.Value{Given: true, Text: s, Number: n} }

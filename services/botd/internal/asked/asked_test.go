@@ -89,7 +89,7 @@ func TestReadFindsNameAndText(t *testing.T) {
 	}
 }
 
-func TestReadWithMentions(t *testing.T) {
+func TestMentionsMayStandAroundACommand(t *testing.T) {
 	type call struct {
 		name, text string
 		mentioned  bool

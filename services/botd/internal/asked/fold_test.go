@@ -10,7 +10,7 @@ import (
 	"quartet/services/botd/internal/asked"
 )
 
-func TestFold(t *testing.T) {
+func TestFoldingDropsCapitalsAndMarks(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                        "",
 		"kot":                     "kot",

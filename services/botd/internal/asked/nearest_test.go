@@ -13,7 +13,7 @@ var options = []asked.Option{
 	{"zapomnij", "zapomnij"}, {"status", "status"}, {"włącz", "włącz"}, {"wyłącz", "wyłącz"},
 }
 
-func TestNearest(t *testing.T) {
+func TestNearNamesAreFound(t *testing.T) {
 	for typed, want := range map[string]string{
 		"kott":      "kot", // kot and koty are as near, and one command
 		"kat":       "kot", // so are kot and cat: the first one is named

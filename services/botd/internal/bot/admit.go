@@ -98,6 +98,10 @@ func (b *Bot) admitOne(ctx context.Context, m *message) {
 func (b *Bot) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, b.options.DrainTimeout)
 	defer cancel()
+	if err := b.Out.Paused(); err != nil && b.Store.Durable() {
+		b.Log.LogAttrs(ctx, slog.LevelInfo, "what waits is left for the next start", slog.Any("err", err))
+		return
+	}
 	// In the order in which a message goes through them.
 	for _, stage := range []*budget.Budget{b.backlog, b.slots, b.replies, b.sends, b.asides} {
 		if err := stage.Drain(ctx); err != nil {

@@ -13,8 +13,10 @@
 //	turn.go      the chat's turn; a reply that waits for it holds no slot
 //	send.go      the reply, over the transport     send time-out
 //
-// Beside it: what the bot says unasked (notice.go, post.go), what settles an
-// answer of unknown outcome (receipt.go), what admins ask about (status.go).
+// Beside it: what the bot says unasked (notice.go, post.go) and shows while it
+// works (ack.go); what settles an answer of unknown outcome (receipt.go); who may
+// ask (who.go); what admins ask about (status.go, recent.go, debugged.go) and
+// machines (link.go, counters.go, selftest.go, idle.go).
 //
 // The reader of signal-cli-rest-api stops for nothing, not even to write a log
 // line, because that server drops what nobody reads; so the bound stands behind

@@ -89,11 +89,12 @@ func (b *Bot) takeBack(ctx context.Context) {
 
 // takeOne gives a message from disk its place, once the ledger has its text.
 func (b *Bot) takeOne(ctx context.Context, m *message) error {
-	b.spilling.Lock() // until who puts messages there has told the ledger of this one
-	b.spilling.Unlock()
 	key := ledger.KeyOf(&m.in)
+	b.spilling.Lock() // until who puts messages there has told the ledger of this one
+	state := b.Ledger.StateOf(key)
+	b.spilling.Unlock()
 	if b.outlived(m) {
-		if b.Ledger.StateOf(key) == ledger.Waiting {
+		if state == ledger.Waiting {
 			b.drop(ctx, m, dropStale)
 		}
 		return nil

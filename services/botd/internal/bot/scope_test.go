@@ -163,6 +163,24 @@ func TestIgnoredPersonIsNotAnswered(t *testing.T) {
 	r.stop()
 }
 
+// A group that an admin made the bot leave stays without answers, whatever the
+// operator's list says, until it is allowed again.
+func TestForbiddenGroupIsSilentWhereAllAreAllowed(t *testing.T) {
+	s := newStage(true)
+	r := s.start(t, bot.Options{EveryGroup: true, Groups: []string{}}, repeat)
+	if err := r.Rules.Forbid(other); err != nil {
+		t.Fatal(err)
+	}
+	s.bring(frame{from: "ala", group: other, text: "!repeat silent"})
+	r.eventually("dropped", func() bool { return r.dropped("unknown_group") == 1 })
+	if err := r.Rules.Allow(other); err != nil {
+		t.Fatal(err)
+	}
+	s.bring(frame{from: "ala", group: other, text: "!repeat heard"})
+	r.eventually("answered", func() bool { return slices.Contains(s.texts(), "heard") })
+	r.stop()
+}
+
 func TestSwitchedOffCommandIsRefusedThereOnly(t *testing.T) {
 	s := newStage(true)
 	runs := 0

@@ -81,10 +81,10 @@ func (b *Bot) unwanted(in *envelope.Message, readAt time.Time) dropReason {
 	return ""
 }
 
-// knownGroup reports whether the bot answers in a group. Where self-tests go, it
-// does.
+// knownGroup reports whether the bot answers in a group. What an admin forbade
+// stays so, whatever the operator's list says. Where self-tests go, it does.
 func (b *Bot) knownGroup(group string) bool {
-	return b.circle.all || b.circle.groups[group] || group == b.options.SelftestGroup || b.Rules.Allowed(group)
+	return !b.Rules.Forbidden(group) && (b.circle.all || b.circle.groups[group] || group == b.options.SelftestGroup || b.Rules.Allowed(group))
 }
 
 // aboutAnother takes in what says something about an earlier message.

@@ -9,6 +9,7 @@
 //	group.go     dopuść and opuść; person.go ignoruj and słuchaj
 //	state.go     status and podsłuch
 //	kot.go, obraz.go, ja.go
+//	words.go     what several of them share
 //
 // A command computes a reply from a request. It neither receives nor sends;
 // what it needs from outside it is given when it is made. How texts are read
@@ -22,16 +23,18 @@ import (
 
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/cooldown"
+	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/transport"
 	"quartet/services/botd/internal/upstream"
 )
 
 // Command is one thing that the bot can be asked.
 type Command struct {
-	Name    string   // what it is called first, in help and in metrics
-	Aliases []string // other names
+	Name    string   // what it is called in metrics, and in help unless In says other
+	Aliases []string // other names; of the bot's own commands the first is English
 	Params  []asked.Param
 	Help    string // one line for people
+	Line    int    // where it stands in the operator's file; 0 for the bot's own
 
 	Where  Where    // in which chats it works
 	Admins bool     // for admins only
@@ -44,6 +47,14 @@ type Command struct {
 	// Run answers a request. An *asked.Misfit among its errors is about the
 	// arguments and is explained to the asker, others are for the log.
 	Run func(ctx context.Context, r Request) (Reply, error)
+}
+
+// In is what people are told that a command is called.
+func (c *Command) In(lang said.Lang) string {
+	if lang == said.English && c.Line == 0 && len(c.Aliases) > 0 {
+		return c.Aliases[0]
+	}
+	return c.Name
 }
 
 // Where says in which chats a command works.

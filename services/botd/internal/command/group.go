@@ -2,10 +2,12 @@ package command
 
 import (
 	"context"
+	"errors"
 
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/envelope"
 	"quartet/services/botd/internal/said"
+	"quartet/services/botd/internal/transport"
 )
 
 // groupParam is a group's id, as the notice about an unknown group has it.
@@ -47,14 +49,14 @@ func Opusc(lang said.Lang, forbid func(group string) error, leave func(ctx conte
 			if err != nil {
 				return Reply{}, err
 			}
-			reply.After = func(ctx context.Context) error { return leave(ctx, group) }
+			reply.After = func(ctx context.Context) error { return unlessGone(leave(ctx, group)) }
 			return reply, nil
 		},
 	}
 }
 
-// groupOf returns the internal id of the group that an admin means, and its
-// title where that is known. The error is an *asked.Misfit.
+// groupOf returns the internal id of the group that an admin means, and what to
+// call it: by its title, or as the admin did. The error is an *asked.Misfit.
 func groupOf(r Request) (id, title string, err error) {
 	param := groupParam()
 	given := r.Args[param.Name]
@@ -64,7 +66,15 @@ func groupOf(r Request) (id, title string, err error) {
 	case !given.Given, given.Text == r.Chat.Group:
 		return r.Chat.Group, r.Group, nil
 	case envelope.IsInternalGroupID(given.Text):
-		return given.Text, "", nil
+		return given.Text, given.Text, nil
 	}
 	return "", "", &asked.Misfit{Reason: asked.Unfit, Param: param, Got: given.Text}
+}
+
+// unlessGone is the error of leaving a group, but for one that we are not in.
+func unlessGone(err error) error {
+	if refused, ok := errors.AsType[*transport.Error](err); ok && refused.Class == transport.ClassChat {
+		return nil
+	}
+	return err
 }

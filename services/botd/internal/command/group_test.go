@@ -3,11 +3,13 @@ package command_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/said"
+	"quartet/services/botd/internal/transport"
 )
 
 func TestDopuscAllowsAGroup(t *testing.T) {
@@ -18,8 +20,8 @@ func TestDopuscAllowsAGroup(t *testing.T) {
 		}{
 			{name: "this one", q: asBoss, group: koty, title: "Koty"},
 			{name: "this one by its id", q: asBoss, typed: koty, group: koty, title: "Koty"},
-			{name: "another one from here", q: asBoss, typed: psy, group: psy},
-			{name: "one from a direct chat", q: toBoss, typed: psy, group: psy},
+			{name: "another one from here", q: asBoss, typed: psy, group: psy, title: psy},
+			{name: "one from a direct chat", q: toBoss, typed: psy, group: psy, title: psy},
 		} {
 			d := &decision{}
 			reply, err := ask(t, command.Dopusc(lang, d.take("allow")), tt.q, tt.typed)
@@ -45,6 +47,19 @@ func TestOpuscAnswersBeforeItLeaves(t *testing.T) {
 		if err := reply.After(t.Context()); !errors.Is(err, gone) || left != koty {
 			t.Errorf("left %q, %v", left, err)
 		}
+	}
+}
+
+// Who leaves twice has left: that is nothing for somebody to look after.
+func TestOpuscOfAGroupThatWeAreNotInIsDone(t *testing.T) {
+	gone := &transport.Error{Class: transport.ClassChat, Text: "User is not a member in group"}
+	opusc := command.Opusc(said.Polish, (&decision{}).take("forbid"), func(context.Context, string) error { return fmt.Errorf("leave: %w", gone) })
+	reply, err := ask(t, opusc, asBoss, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reply.After(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

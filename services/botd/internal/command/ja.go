@@ -35,13 +35,13 @@ type Memory interface {
 // no more. A running cooldown ends by itself and is left: erasing it would be a
 // way around it. So is what keeps an answer from being given twice.
 func Zapomnij(lang said.Lang, prefix string, memory Memory) *Command {
-	const name = "zapomnij"
 	param := asked.Param{Name: "lasting", Kind: asked.Word, Optional: true}
 	always, undo := []string{"zawsze", "always"}, []string{"cofnij", "undo"}
-	back := prefix + name + " " + inLang(lang, undo)
+	names := []string{"zapomnij", "forget"}
+	back := prefix + inLang(lang, names) + " " + inLang(lang, undo)
 	return &Command{
-		Name:      name,
-		Aliases:   []string{"forget"},
+		Name:      names[0],
+		Aliases:   names[1:],
 		Params:    []asked.Param{param},
 		Help:      lang.About(said.Forget),
 		Uncounted: true,

@@ -54,7 +54,7 @@ func TestZapomnijErasesTheAskerAlone(t *testing.T) {
 }
 
 func TestOptingOutNamesTheWayBack(t *testing.T) {
-	for lang, want := range map[said.Lang]string{said.Polish: "?zapomnij cofnij", said.English: "?zapomnij undo"} {
+	for lang, want := range map[said.Lang]string{said.Polish: "?zapomnij cofnij", said.English: "?forget undo"} {
 		reply, err := ask(t, command.Zapomnij(lang, "?", &decision{}), direct, "always")
 		says(t, reply, err, lang.OptedOut(want))
 	}

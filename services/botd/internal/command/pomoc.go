@@ -24,9 +24,11 @@ func (r *Registry) newPomoc() *Command {
 
 // line is a command's line in the list.
 func (r *Registry) line(c *Command) string {
-	aliases := make([]string, len(c.Aliases))
-	for i, a := range c.Aliases {
-		aliases[i] = r.options.Prefix + a
+	aliases := make([]string, 0, len(c.Aliases))
+	for _, name := range append([]string{c.Name}, c.Aliases...) {
+		if name != c.In(r.options.Lang) {
+			aliases = append(aliases, r.options.Prefix+name)
+		}
 	}
 	return r.options.Lang.HelpLine(r.Usage(c), aliases, c.Help)
 }

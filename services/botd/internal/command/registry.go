@@ -33,11 +33,12 @@ type Options struct {
 	Limits   cooldown.Limits // of pomoc
 }
 
-// The bounds of a registry: how many commands there may be, and how many bytes
-// the line of one in the list of commands may have, so that the list is cut
-// between lines only.
+// The bounds of a registry: how many commands there may be, which are the 256 of
+// an operator's file and those that every bot has, and how many bytes the line of
+// one in the list of commands may have, so that the list is cut between lines
+// only.
 const (
-	maxCommands = 256
+	maxCommands = 256 + 32
 	maxLine     = pages.Limit / 2
 )
 
@@ -72,7 +73,7 @@ func NewRegistry(o Options, commands ...*Command) (*Registry, error) {
 	var errs []error
 	for _, c := range r.order {
 		if err := r.add(c); err != nil {
-			errs = append(errs, fmt.Errorf("command %q: %w", c.Name, err))
+			errs = append(errs, fmt.Errorf("%s: %w", c.place(), err))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -81,13 +82,25 @@ func NewRegistry(o Options, commands ...*Command) (*Registry, error) {
 	return r, nil
 }
 
+// place says which command a fault is about.
+func (c *Command) place() string {
+	if c.Line == 0 {
+		return fmt.Sprintf("command %q", c.Name)
+	}
+	return fmt.Sprintf("line %d: command %q", c.Line, c.Name)
+}
+
 func (r *Registry) add(c *Command) error {
 	var errs []error
 	for _, text := range append([]string{c.Name}, c.Aliases...) {
 		errs = append(errs, asked.CheckName(text))
 		folded := asked.Fold(text)
 		if other := r.byName[folded]; other != nil {
-			errs = append(errs, fmt.Errorf("%q is a name of the command %q already; capitals and accents make no difference", text, other.Name))
+			whose := "the command"
+			if other.Line == 0 && c.Line != 0 {
+				whose = "the bot's own command"
+			}
+			errs = append(errs, fmt.Errorf("%q is a name of %s %q already; capitals and accents make no difference", text, whose, other.Name))
 			continue
 		}
 		r.byName[folded] = c
@@ -171,7 +184,7 @@ func (r *Registry) Shown(c *Command) string {
 	if c.Name == guessName {
 		c = r.pomoc
 	}
-	return r.options.Prefix + c.Name
+	return r.options.Prefix + c.In(r.options.Lang)
 }
 
 // Usage shows how a command is called.

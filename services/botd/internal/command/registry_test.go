@@ -45,7 +45,7 @@ func TestGuessAsksBackOnlyWhenOneIsNear(t *testing.T) {
 			}
 			reply, err := guess.Run(t.Context(), inKoty)
 			says(t, reply, err, lang.DidYouMean(want))
-			if r.Shown(guess) != "!pomoc" || strings.Contains(guess.Name, typed) || r.Check(guess, inKoty) != command.Allowed {
+			if r.Shown(guess) != in(lang, "!pomoc", "!help") || strings.Contains(guess.Name, typed) || r.Check(guess, inKoty) != command.Allowed {
 				t.Errorf("%q: a guess is called %q and shown as %q", typed, guess.Name, r.Shown(guess))
 			}
 		}
@@ -138,8 +138,25 @@ func TestCommandsAreBounded(t *testing.T) {
 	for n := range 300 {
 		many = append(many, nothing(fmt.Sprint("c", n)))
 	}
-	if _, err := command.NewRegistry(command.Options{Switches: newSwitches()}, many...); err == nil || !strings.Contains(err.Error(), "at most 256") {
+	if _, err := command.NewRegistry(command.Options{Switches: newSwitches()}, many...); err == nil || !strings.Contains(err.Error(), "at most 288") {
 		t.Errorf("300 commands: %v", err)
+	}
+}
+
+// Somebody who reads English is told English names; what an operator called a
+// command is its name in every language.
+func TestEnglishHelpHasEnglishNames(t *testing.T) {
+	theirs := nothing("pies", "dog")
+	theirs.Line = 7
+	r := registry(t, said.English, newSwitches(), theirs)
+	reply, err := r.Find("help").Run(t.Context(), inKoty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"!cat (also !kot) –", "!forget [always/undo] (also !zapomnij) –", "!pies (also !dog)"} {
+		if !strings.Contains(reply.Text, part) {
+			t.Errorf("%q is not in:\n%s", part, reply.Text)
+		}
 	}
 }
 

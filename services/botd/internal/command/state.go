@@ -28,12 +28,12 @@ const maxDebug = time.Hour
 // said there: nobody's words go into a log unknown to them. debug is given the
 // time when it ends, the zero time for at once.
 func Podsluch(lang said.Lang, prefix string, debug func(chat transport.Chat, until time.Time)) *Command {
-	const name = "podsłuch"
+	names := []string{"podsłuch", "debug"}
 	param := asked.Param{Name: "switch", Kind: asked.Word}
 	on, off := []string{"włącz", "on"}, []string{"wyłącz", "off"}
 	return &Command{
-		Name:    name,
-		Aliases: []string{"debug"},
+		Name:    names[0],
+		Aliases: names[1:],
 		Params:  []asked.Param{param},
 		Help:    lang.About(said.Debug),
 		Admins:  true,
@@ -42,7 +42,7 @@ func Podsluch(lang said.Lang, prefix string, debug func(chat transport.Chat, unt
 			case oneOf(typed, on):
 				until := r.At.Add(maxDebug).Truncate(time.Minute) // it is said in minutes
 				return Reply{
-					Text:  lang.DebugOn(until, prefix+name+" "+inLang(lang, off)),
+					Text:  lang.DebugOn(until, prefix+inLang(lang, names)+" "+inLang(lang, off)),
 					After: func(context.Context) error { debug(r.Chat, until); return nil },
 				}, nil
 			case oneOf(typed, off):

@@ -33,7 +33,7 @@ func TestPodsluchBeginsOnceItWasSaidAndEndsByItself(t *testing.T) {
 			podsluch := command.Podsluch(lang, "?", func(c transport.Chat, u time.Time) { chat, end = c, u })
 			reply, err := ask(t, podsluch, asBoss, typed)
 			says(t, reply, err, in(lang, "Do 00:08 CET ", "Until 00:08 CET "))
-			says(t, reply, err, lang.DebugOn(until, in(lang, "?podsłuch wyłącz", "?podsłuch off")))
+			says(t, reply, err, lang.DebugOn(until, in(lang, "?podsłuch wyłącz", "?debug off")))
 			if !end.IsZero() {
 				t.Error("texts are logged before anybody was told")
 			}

@@ -19,12 +19,12 @@ func TestCommandsAreSwitchedOffAndOnWhereTheAdminIs(t *testing.T) {
 				s := newSwitches()
 				r := registry(t, lang, s)
 				reply, err := ask(t, r.Find("wylacz"), q, typed)
-				says(t, reply, err, lang.SwitchedOff("!kot"))
+				says(t, reply, err, lang.SwitchedOff(in(lang, "!kot", "!cat")))
 				if !s.Off("kot", q.Chat) || len(s.off) != 1 {
 					t.Errorf("%q: off: %v", typed, s.off)
 				}
 				reply, err = ask(t, r.Find("wlacz"), q, typed)
-				says(t, reply, err, lang.SwitchedOn("!kot"))
+				says(t, reply, err, lang.SwitchedOn(in(lang, "!kot", "!cat")))
 				if len(s.off) != 0 {
 					t.Errorf("%q: still off: %v", typed, s.off)
 				}
@@ -38,7 +38,7 @@ func TestPrzerwaSetsThePauseHere(t *testing.T) {
 		for typed, want := range map[string]time.Duration{"0": 0, "90": 90 * time.Second, "86400": 24 * time.Hour} {
 			s := newSwitches()
 			reply, err := ask(t, registry(t, lang, s).Find("przerwa"), asBoss, "!cat "+typed)
-			says(t, reply, err, lang.CooldownSet("!kot", want))
+			says(t, reply, err, lang.CooldownSet(in(lang, "!kot", "!cat"), want))
 			if got, set := s.pause[at{"kot", asBoss.Chat}]; !set || got != want {
 				t.Errorf("%s: %v", typed, s.pause)
 			}
@@ -56,7 +56,7 @@ func TestPrzerwaWithoutSecondsIsTheUsualOne(t *testing.T) {
 	for _, lang := range []said.Lang{said.Polish, said.English} {
 		s := newSwitches()
 		reply, err := ask(t, registry(t, lang, s).Find("przerwa"), asBoss, "kot")
-		says(t, reply, err, lang.CooldownUnset("!kot"))
+		says(t, reply, err, lang.CooldownUnset(in(lang, "!kot", "!cat")))
 		if got, set := s.pause[at{"kot", asBoss.Chat}]; !set || got >= 0 {
 			t.Errorf("%v", s.pause)
 		}
@@ -97,7 +97,7 @@ func TestWhatAdminsNeedCannotBeChanged(t *testing.T) {
 			if c.Name == "przerwa" {
 				behind = " 5"
 			}
-			for typed, shown := range map[string]string{"pomoc": "!pomoc", "help": "!pomoc", "włącz": "!włącz", "off": "!wyłącz", "status": "!status", "nasze": "!nasze"} {
+			for typed, shown := range map[string]string{"pomoc": in(lang, "!pomoc", "!help"), "help": in(lang, "!pomoc", "!help"), "włącz": in(lang, "!włącz", "!on"), "off": in(lang, "!wyłącz", "!off"), "status": "!status", "nasze": "!nasze"} {
 				reply, err := ask(t, c, asBoss, typed+behind)
 				says(t, reply, err, lang.Fixed(shown))
 			}

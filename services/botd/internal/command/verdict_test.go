@@ -71,11 +71,11 @@ func TestEveryRefusalHasItsWords(t *testing.T) {
 		r := registry(t, lang, newSwitches())
 		for v, want := range map[command.Verdict]string{
 			command.Allowed:    "",
-			command.NotYours:   lang.NotAllowed("!kot"),
-			command.GroupsOnly: lang.OnlyInGroups("!kot"),
-			command.DirectOnly: lang.OnlyDirect("!kot"),
-			command.Elsewhere:  lang.NotHere("!kot"),
-			command.Off:        lang.OffHere("!kot"),
+			command.NotYours:   lang.NotAllowed(in(lang, "!kot", "!cat")),
+			command.GroupsOnly: lang.OnlyInGroups(in(lang, "!kot", "!cat")),
+			command.DirectOnly: lang.OnlyDirect(in(lang, "!kot", "!cat")),
+			command.Elsewhere:  lang.NotHere(in(lang, "!kot", "!cat")),
+			command.Off:        lang.OffHere(in(lang, "!kot", "!cat")),
 		} {
 			if got := r.Refused(r.Find("kot"), v); got != want {
 				t.Errorf("%v: %q, want %q", v, got, want)

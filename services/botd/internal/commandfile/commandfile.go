@@ -18,6 +18,7 @@
 package commandfile
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -148,6 +149,7 @@ func Parse(data []byte) (*File, error) {
 	if len(data) > MaxBytes {
 		return nil, Faults{{What: "the file has more than 256 KiB"}}
 	}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF")) // editors on Windows put it there
 	if err := toml.Unmarshal(data, &doc); err != nil {
 		return nil, Faults{syntax(err)}
 	}

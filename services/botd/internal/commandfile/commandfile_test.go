@@ -314,6 +314,17 @@ func TestEmptyFileIsOne(t *testing.T) {
 	}
 }
 
+// Notepad begins a file with a mark; the lines are counted all the same.
+func TestFileMayBeginWithAByteOrderMark(t *testing.T) {
+	const marked = "\uFEFF[[command]]\r\nname = \"a\"\r\nhelp = \"b\"\r\ntext = \"c\"\r\n"
+	if f := parse(t, marked); len(f.Commands) != 1 || f.Commands[0].Line != 1 {
+		t.Errorf("%+v", f)
+	}
+	if _, err := commandfile.Parse([]byte(marked + "tekst = 1\r\n")); err == nil || !strings.HasPrefix(err.Error(), "line 5: ") {
+		t.Error(err)
+	}
+}
+
 func TestTemplateTakesBracesApart(t *testing.T) {
 	for source, want := range map[string]string{
 		"":                 "",

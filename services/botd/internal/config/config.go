@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
@@ -19,6 +20,7 @@ import (
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/envelope"
 	"quartet/services/botd/internal/said"
+	"quartet/services/botd/internal/upstream"
 )
 
 // Prefix starts the name of every variable that botd alone reads.
@@ -49,10 +51,10 @@ type Config struct {
 	SendTimeout    settings.Seconds `env:"SEND_TIMEOUT" envDefault:"60s" doc:"Bounds one send. signal-cli-rest-api itself has no limit and may never answer; after it the outcome is unknown and nothing is sent again."`
 	DrainTimeout   settings.Seconds `env:"DRAIN_TIMEOUT" envDefault:"15s" doc:"How long a stop waits for the messages that were taken."`
 
-	StateDir string `env:"STATE_DIR" doc:"Folder for what must survive a restart: which messages were taken and what became of each. It holds the text of a message until that is answered, and at most 192 MiB. Without one, a restart forgets all of it."`
+	StateDir string `env:"STATE_DIR" doc:"Folder for what must survive a restart: which messages were taken and what became of each. It holds the text of a message until that is answered and the store is next shortened, and at most 192 MiB. Without one, a restart forgets all of it."`
 	Sync     string `env:"SYNC" envDefault:"group" doc:"When the folder is safe from a loss of power: group, within 50 ms, or always, before each step is acted on, at the price of a sync a step. A crash of the bot loses nothing either way."`
 
-	Prefixes []string `env:"PREFIX" envDefault:"!" doc:"What a message must begin with to be a command; several with commas between them. The first is the one that help shows."`
+	Prefixes []string `env:"PREFIX" envDefault:"!" doc:"What a message must begin with to be a command, as ! or bot:, with a sign at its end; several with commas between them. The first is the one that help shows."`
 	Lang     string   `env:"LANG" envDefault:"pl" doc:"The language that the bot speaks, pl or en. Commands have names in both."`
 	Quote    bool     `env:"QUOTE" envDefault:"false" doc:"Replies quote the question."`
 	Ack      string   `env:"ACK" envDefault:"none" doc:"What shows that a command was heard before its answer is there: none, typing, or an emoji to react with."`
@@ -64,7 +66,7 @@ type Config struct {
 	CooldownCommand   settings.Seconds `env:"COOLDOWN_COMMAND" envDefault:"0" doc:"How long everybody waits before anybody uses the same command again."`
 	CooldownGlobal    settings.Seconds `env:"COOLDOWN_GLOBAL" envDefault:"0" doc:"How long everybody waits before anybody uses any command again."`
 
-	RatePause    settings.Seconds `env:"RATE_PAUSE" envDefault:"1m" doc:"How long nothing is sent after Signal limited the rate of messages and did not say for how long. It doubles, up to an hour, while that goes on."`
+	RatePause    settings.Seconds `env:"RATE_PAUSE" envDefault:"1m" doc:"How long nothing is sent after Signal limited the rate of messages, or longer if Signal says so. It doubles, up to an hour, while that goes on."`
 	PictureBurst int              `env:"PICTURE_BURST" envDefault:"50" doc:"How many pictures may go out at once before they are rationed, because Signal lets an account upload only so many. 0 does not ration."`
 	PictureEvery settings.Seconds `env:"PICTURE_EVERY" envDefault:"4s" doc:"How long until one more picture may."`
 
@@ -146,6 +148,10 @@ func (c *Config) Validate() error {
 	if _, err := said.ParseLang(c.Lang); err != nil {
 		fault(true, "BOTD_LANG: %q is neither pl nor en", c.Lang)
 	}
+	if _, err := upstream.ParseHosts(c.PictureHosts); err != nil {
+		fault(true, "BOTD_PICTURE_HOSTS: %w", err)
+	}
+	fault(strings.ContainsFunc(c.UserAgent, unicode.IsControl), "BOTD_USER_AGENT: has a line break or another control character in it, which no header may have")
 	fault(!hostPort(c.AdminAddr, true), "BOTD_ADMIN_ADDR: %q is not host:port", c.AdminAddr)
 	for _, a := range c.UpstreamAllow {
 		fault(!hostPort(a, false), "BOTD_UPSTREAM_ALLOW: %q is not host:port", a)

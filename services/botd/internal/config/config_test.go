@@ -64,6 +64,7 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 	for _, setting := range []string{
 		"BOTD_BACKLOG_BYTES=1TiB", "BOTD_PREFIX=\u00a0!", "BOTD_ADMIN_ADDR=127.0.0.1", "BOTD_ADMIN_ADDR=127.0.0.1:",
 		"BOTD_UPSTREAM_ALLOW=:8081", "BOTD_UPSTREAM_ALLOW=simweb:", "BOTD_UPSTREAM_ALLOW=http://simweb:8081/", "BOTD_UPSTREAM_ALLOW=a:1, b:2",
+		"BOTD_PICTURE_HOSTS=http://cdn.example.org", "BOTD_USER_AGENT=botd\nme@example.org",
 	} {
 		name, _, _ := strings.Cut(setting, "=")
 		if _, err := config.Parse([]string{number, setting}); err == nil || !strings.Contains(err.Error(), name) {
@@ -100,7 +101,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.Limit < 1 || c.SignalURL.Host == "" || c.Cooldown < 0 || c.BacklogBytes < 64<<10 {
+		if c.Limit < 1 || c.SignalURL.Host == "" && c.DaemonAddress() == "" || c.Cooldown < 0 || c.BacklogBytes < 64<<10 {
 			t.Errorf("%s=%q was taken as %+v", name, value, c)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -59,16 +58,14 @@ func encode(all []record) []store.Record {
 // Letter implements store.Book.
 func (g *Gate) Letter() byte { return letter }
 
-var errForeign = errors.New("a cooldown is none of ours, the folder may be another program's")
-
 // Apply implements store.Book.
 func (g *Gate) Apply(data []byte) error {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return fmt.Errorf("%w: %w", errForeign, err)
+		return err
 	}
 	if !r.valid() {
-		return errForeign
+		return errors.New("no wait that a gate began")
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,11 +98,7 @@ func (g *Gate) Dump(add func(data []byte) error) error {
 		if !kept {
 			continue
 		}
-		raw, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		if err := add(raw); err != nil {
+		if err := add(encode([]record{r})[0].Data); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func TestSecondUseWaits(t *testing.T) {
 }
 
 // Who waits for a use of ala's in cats, and who does not.
-func TestWhoWaits(t *testing.T) {
+func TestAUseHoldsUpOnlyItsScopes(t *testing.T) {
 	first := use("ala", "cats", "kot")
 	same := map[string]cooldown.Use{
 		"the same":             first,

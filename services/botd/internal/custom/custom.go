@@ -7,7 +7,7 @@
 //	address.go  what people write, in the address of a request
 //	lookup.go   a place in JSON
 //	hook.go     what a hook is told, and what it may answer
-//	exec.go     a program as a hook
+//	exec.go     a program as a hook, pipes.go what goes in and out of it
 //	stderr.go   what a program complains about, without people's words
 //
 // What comes from outside is bounded and taken for text: nothing in it is
@@ -82,7 +82,7 @@ func (o Options) command(c *commandfile.Command, answer run) *command.Command {
 		}
 	}
 	return &command.Command{
-		Name: c.Name, Aliases: c.Aliases, Params: c.Params, Help: c.Help,
+		Name: c.Name, Aliases: c.Aliases, Params: c.Params, Help: c.Help, Line: c.Line,
 		Where: places[c.Where], Admins: c.Admins, Groups: c.Groups, People: c.People,
 		Limits: limits, Run: answer,
 	}

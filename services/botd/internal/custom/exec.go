@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// searchPath and the language are all that a program has of an environment
+	// searchPath and language are all that a program has of an environment
 	// beside what its command lists.
 	searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	language   = "LANG=C.UTF-8"

@@ -62,7 +62,7 @@ func (h *caller) run(ctx context.Context, r command.Request) (command.Reply, err
 		return h.hook(ctx, req, r)
 	}
 	req.MaxBody = commandfile.MaxText
-	body, _, err := h.options.Fetcher.Fetch(ctx, req)
+	body, err := h.options.Fetcher.Fetch(ctx, req)
 	if err != nil {
 		return command.Reply{}, err
 	}
@@ -104,7 +104,7 @@ func (h *caller) json(ctx context.Context, req upstream.FetchRequest) (command.R
 }
 
 func (h *caller) value(ctx context.Context, req upstream.FetchRequest) (any, error) {
-	body, _, err := h.options.Fetcher.Fetch(ctx, req)
+	body, err := h.options.Fetcher.Fetch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (h *caller) hook(ctx context.Context, req upstream.FetchRequest, r command.
 		return command.Reply{}, fmt.Errorf("write what was asked: %w", err)
 	}
 	req.Body, req.MaxBody = body, maxHook
-	answer, _, err := h.options.Fetcher.Fetch(ctx, req)
+	answer, err := h.options.Fetcher.Fetch(ctx, req)
 	if err != nil {
 		return command.Reply{}, err
 	}

@@ -107,7 +107,7 @@ func TestHeadersComeFromFiles(t *testing.T) {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestAnswersAreShownAsTheFileSays(t *testing.T) {
 	const data = `{"data":[{"title":"Kot","n":12345678901234567890,"ok":true,"no":null,"in":{}}],"a":"x"}`
 	for _, tt := range []struct{ body, fields, want string }{
 		{" raz\r\ndwa \n", "", "raz\ndwa"},
@@ -160,7 +160,7 @@ func TestAnswersThatCannotBeShown(t *testing.T) {
 	}
 }
 
-func TestPictures(t *testing.T) {
+func TestPicturesAreTheAnswerOrAtItsAddress(t *testing.T) {
 	var keys []string
 	images := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		keys = append(keys, r.Header.Get("X-Key"))

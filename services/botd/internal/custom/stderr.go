@@ -3,7 +3,6 @@ package custom
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -36,20 +35,18 @@ func withoutWords(complaint string, texts []string) string {
 	if len(complaint) >= maxStderr-utf8.UTFMax {
 		complaint = strings.TrimRightFunc(complaint, func(c rune) bool { return !parts(c) }) // half a word is not told
 	}
-	words := strings.FieldsFunc(complaint, parts)
 	var out strings.Builder
-	for _, word := range words {
+	for _, word := range strings.FieldsFunc(complaint, parts) {
 		i := strings.Index(complaint, word)
 		out.WriteString(complaint[:i])
+		complaint = complaint[i+len(word):]
 		if hidden[asked.Fold(word)] {
-			word, complaint = "…", complaint[i+len(word):]
-		} else {
-			complaint = complaint[i+len(word):]
+			word = "…"
 		}
 		out.WriteString(word)
 	}
 	out.WriteString(complaint)
-	return strings.Join(slices.Collect(strings.FieldsSeq(out.String())), " ")
+	return strings.Join(strings.Fields(out.String()), " ")
 }
 
 // spellings are a word and the pieces of it as programs write what is not ASCII:

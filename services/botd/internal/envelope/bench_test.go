@@ -51,15 +51,6 @@ func BenchmarkFrame(b *testing.B) {
 		{"sync", frames["sync"]},
 	} {
 		raw := []byte(c.raw)
-		b.Run(c.name+"/Peek", func(b *testing.B) {
-			b.SetBytes(int64(len(raw)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, ok := envelope.Peek(raw); !ok {
-					b.Fatal("no frame")
-				}
-			}
-		})
 		b.Run(c.name+"/Parse", func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()

@@ -8,8 +8,8 @@
 //
 // A frame is walked over once, and all of it is checked: what encoding/json
 // refuses is refused. That is not what decodes it because of the time: most
-// frames are noise. This way a look at one costs no allocation, and a message
-// three, and one more for each list that it has.
+// frames are noise. This way one costs three allocations at the most, and one
+// more for each list that it has.
 //
 //	envelope.go  the message and its kinds
 //	frame.go     what is wanted of a frame, and where it stands there
@@ -99,19 +99,6 @@ func Parse(raw []byte) (Message, error) {
 		return Message{}, err
 	}
 	return f.message(kind), nil
-}
-
-// Peek is Parse for who only wants to know what a frame is and for which
-// account; it allocates nothing. account is valid as long as raw is. ok is false
-// when only Parse can tell: for what is no frame, and for an account that is
-// written in another way than it is spelled.
-func Peek(raw []byte) (kind Kind, account []byte, ok bool) {
-	var f frame
-	kind, err := f.scan(raw)
-	if err != nil || !plain(f.account) {
-		return "", nil, false
-	}
-	return kind, f.account, true
 }
 
 // scan finds what is wanted of a frame.

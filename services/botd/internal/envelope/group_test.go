@@ -11,7 +11,7 @@ import (
 
 // Both spellings of the same group: the public one is always 66 characters and
 // has neither '+' nor '/', so it can stand in a path.
-func TestGroupIDSpellings(t *testing.T) {
+func TestAGroupIDHasTwoSpellings(t *testing.T) {
 	check := func(raw [32]byte) bool {
 		internal := base64.StdEncoding.EncodeToString(raw[:])
 		public := envelope.PublicGroupID(internal)

@@ -4,16 +4,16 @@ package heard
 
 import (
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
 	"quartet/services/botd/internal/store"
 )
 
+// letter is what the book's records are told by.
 const letter = 'h'
 
-// Book is a book of the store, safe for concurrent use.
+// Book is a store.Book. It is safe for concurrent use.
 type Book struct {
 	store *store.Store
 
@@ -25,7 +25,7 @@ type Book struct {
 func New(w *store.Store) *Book { return &Book{store: w} }
 
 type record struct {
-	Last int64 `json:"t"`
+	Last int64 `json:"t"` // Unix milliseconds
 }
 
 // Last is when Signal was last heard of by any life of the bot, the zero time for
@@ -54,27 +54,26 @@ func (b *Book) Note(at time.Time) error {
 }
 
 func encode(ms int64) []byte {
-	data, err := json.Marshal(record{ms})
-	if err != nil {
-		panic(err) // a number always marshals
-	}
-	return data
+	raw, _ := json.Marshal(record{ms}) // a number: it cannot fail
+	return raw
 }
 
-// Letter is h.
+// Letter implements store.Book.
 func (b *Book) Letter() byte { return letter }
 
-// Apply takes in one record.
+// Apply implements store.Book.
 func (b *Book) Apply(data []byte) error {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return fmt.Errorf("when Signal was heard of: %w", err)
+		return err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.last = max(b.last, r.Last)
 	return nil
 }
 
-// Dump adds the last time.
+// Dump implements store.Book.
 func (b *Book) Dump(add func(data []byte) error) error {
 	b.mu.Lock()
 	last := b.last

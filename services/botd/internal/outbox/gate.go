@@ -18,6 +18,9 @@ const (
 	accountPause = 15 * time.Second
 	lookAgain    = 100 * time.Millisecond
 
+	// lookOut is how soon those who wait notice that a pause was ended.
+	lookOut = time.Second
+
 	probeTimeout = 15 * time.Second
 )
 
@@ -89,6 +92,13 @@ func (g *gate) limit(now time.Time, asked time.Duration) (until time.Time, close
 	return g.until, true
 }
 
+// retry opens what a limit has closed.
+func (g *gate) retry() {
+	g.mu.Lock()
+	g.until = time.Time{}
+	g.mu.Unlock()
+}
+
 // well notes that something went out.
 func (g *gate) well() {
 	g.mu.Lock()
@@ -136,6 +146,10 @@ func (o *Outbox) Doubt() {
 	o.gate.lose(time.Now(), "Signal's server was not asked for our account yet")
 }
 
+// Retry ends a pause that Signal wanted: somebody knows better, who has solved a
+// captcha.
+func (o *Outbox) Retry() { o.gate.retry() }
+
 // Found notes that the server has our account, which somebody else asked for.
 func (o *Outbox) Found() { o.gate.looked(time.Now(), nil) }
 
@@ -149,7 +163,7 @@ func (o *Outbox) Wait(ctx context.Context) error {
 		case left == 0:
 			return nil
 		default:
-			t := time.NewTimer(left)
+			t := time.NewTimer(min(left, lookOut))
 			select {
 			case <-t.C:
 			case <-ctx.Done():

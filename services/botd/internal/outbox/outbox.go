@@ -67,7 +67,7 @@ func New(p Parts, o Options) *Outbox {
 
 // ErrUnreachable marks what did not go out because nobody was there to take it.
 // The gate is closed then until the server is back.
-var ErrUnreachable = errors.New("Signal's server cannot be reached")
+var ErrUnreachable = errors.New("the server cannot be reached")
 
 // Send sends one message; the caller has its chat's turn. Errors are those of
 // transport.Sender. A refusal that more than one message is about closes the
@@ -107,7 +107,7 @@ func (o *Outbox) follow(ctx context.Context, chat transport.Chat, refused *trans
 		o.gate.lose(now.Add(accountPause), "our account is not there")
 	case action.Pause:
 		if until, closed := o.gate.limit(now, refused.RetryAfter); closed {
-			o.Log.LogAttrs(ctx, slog.LevelError, "Signal wants no messages for a while; with a challenge, solving its captcha ends that",
+			o.Log.LogAttrs(ctx, slog.LevelError, "Signal wants no messages for a while; where there is a challenge, solve its captcha and send SIGHUP",
 				slog.Time("until", until), slog.Any("challenges", refused.Challenges), slog.Any("err", refused))
 		}
 	case action.ParkChat:

@@ -198,6 +198,21 @@ func TestPauseGrowsWhileTheLimitGoesOn(t *testing.T) {
 	})
 }
 
+// Who has solved a captcha need not wait for the end of the pause.
+func TestPauseCanBeEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		o := newOutbox(t, s, outbox.Options{})
+		s.refuse(refused(transport.ClassRateLimit))
+		_, _ = o.Send(t.Context(), transport.Outgoing{Chat: group})
+		began := time.Now()
+		time.AfterFunc(10*time.Second, o.Retry)
+		if err := o.Wait(t.Context()); err != nil || time.Since(began) > 12*time.Second {
+			t.Errorf("waited %v, %v", time.Since(began), err)
+		}
+	})
+}
+
 // Several messages that were under way together are limited once.
 func TestMessagesOfOneMomentAreOneStrike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

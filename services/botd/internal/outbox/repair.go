@@ -45,12 +45,7 @@ func (o *Outbox) trust(ctx context.Context, chat transport.Chat, failed []transp
 	if !o.options.Trust {
 		return false, nil
 	}
-	var people []string
-	for _, f := range failed {
-		if transport.ClassifyReason(f.Reason) == transport.ClassIdentity {
-			people = append(people, f.Recipient)
-		}
-	}
+	people := transport.Untrusted(failed)
 	if len(people) == 0 && chat.User != "" {
 		people = []string{chat.User}
 	}

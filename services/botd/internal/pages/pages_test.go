@@ -13,7 +13,7 @@ import (
 	"quartet/services/botd/internal/pages"
 )
 
-func TestSplit(t *testing.T) {
+func TestLongTextsAreCutAtBorders(t *testing.T) {
 	const family = "👨‍👩‍👧" // 18 bytes, one character
 	tests := []struct {
 		name  string
@@ -51,7 +51,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func TestShorten(t *testing.T) {
+func TestShortenedTextsEndWithAnEllipsis(t *testing.T) {
 	tests := []struct {
 		text  string
 		limit int

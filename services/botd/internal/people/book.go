@@ -3,7 +3,6 @@ package people
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 
 	"quartet/services/botd/internal/store"
@@ -37,16 +36,16 @@ func encode(all []record) []store.Record {
 // Letter implements store.Book.
 func (p *People) Letter() byte { return letter }
 
-var errForeign = errors.New("a record of people is none of ours, the folder may be another program's")
+var errRecord = errors.New("no change that people make")
 
 // Apply implements store.Book.
 func (p *People) Apply(data []byte) error {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return fmt.Errorf("%w: %w", errForeign, err)
+		return err
 	}
 	if r.Era < 0 || r.Uses < 0 || r.Era >= 1<<62 || r.Uses >= 1<<62 {
-		return errForeign
+		return errRecord
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +53,7 @@ func (p *People) Apply(data []byte) error {
 		return p.applySalt(r)
 	}
 	if len(r.Mark) != len(mark{}) || p.ours {
-		return errForeign // without a salt no mark means anything
+		return errRecord // without a salt no mark means anything
 	}
 	return p.applyOne(mark(r.Mark), r)
 }
@@ -63,7 +62,7 @@ func (p *People) Apply(data []byte) error {
 // account has the era too.
 func (p *People) applySalt(r record) error {
 	if len(r.Salt) != len(p.salt) || !p.ours && salt(r.Salt) != p.salt {
-		return errForeign
+		return errRecord
 	}
 	p.salt, p.ours, p.era = salt(r.Salt), false, max(p.era, r.Era)
 	return nil
@@ -81,7 +80,7 @@ func (p *People) applyOne(m mark, r record) error {
 	case r.Uses > 0:
 		p.applyCount(m, r)
 	default:
-		return errForeign
+		return errRecord
 	}
 	return nil
 }

@@ -2,8 +2,6 @@ package rules
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -44,14 +42,12 @@ func (c record) encode() store.Record { return store.Record{Book: letter, Data: 
 // Letter implements store.Book.
 func (r *Rules) Letter() byte { return letter }
 
-var errForeign = errors.New("a rule is none of ours, the folder may be another program's")
-
 // Apply implements store.Book. It changes what holds in place: nobody asks yet, and
 // a copy for each record would take long.
 func (r *Rules) Apply(data []byte) error {
 	var c record
 	if err := json.Unmarshal(data, &c); err != nil {
-		return fmt.Errorf("%w: %w", errForeign, err)
+		return err
 	}
 	r.deciding.Lock()
 	defer r.deciding.Unlock()

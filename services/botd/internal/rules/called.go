@@ -1,6 +1,9 @@
 package rules
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // called are unknown groups, in the order of their first calls.
 type called struct {
@@ -27,13 +30,7 @@ func (c *called) remove(group string) {
 		return
 	}
 	delete(c.is, group)
-	kept := make([]string, 0, len(c.order))
-	for _, g := range c.order {
-		if g != group {
-			kept = append(kept, g)
-		}
-	}
-	c.order = kept
+	c.order = slices.DeleteFunc(c.order, func(g string) bool { return g == group })
 }
 
 // FirstCall is true once for each group that is not allowed: admins are to be told

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"maps"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 // decided is what holds. It does not change while others may ask, it is replaced
 // by a changed copy.
 type decided struct {
-	groups   map[string]struct{} // allowed
+	groups   map[string]bool     // whether they are allowed, or forbidden
 	people   map[string]struct{} // ignored
 	switches map[place]setting
 }
@@ -29,7 +30,7 @@ type setting struct {
 }
 
 func newDecided() *decided {
-	return &decided{make(map[string]struct{}), make(map[string]struct{}), make(map[place]setting)}
+	return &decided{make(map[string]bool), make(map[string]struct{}), make(map[place]setting)}
 }
 
 // changedBy reports whether a decision changes anything, or why it cannot be taken.
@@ -37,8 +38,11 @@ func (d *decided) changedBy(c record) (bool, error) {
 	var was, is, full bool
 	switch c.Op {
 	case allow, forbid:
-		_, was = d.groups[c.Group]
-		is, full = c.Op == allow, len(d.groups) >= maxGroups
+		allowed, known := d.groups[c.Group]
+		if known {
+			return allowed != (c.Op == allow), nil
+		}
+		is, full = true, len(d.groups) >= maxGroups
 	case ignore, hear:
 		_, was = d.people[c.Person]
 		is, full = c.Op == ignore, len(d.people) >= maxPeople
@@ -49,7 +53,7 @@ func (d *decided) changedBy(c record) (bool, error) {
 		}
 		is, full = true, len(d.switches) >= maxSwitches
 	default:
-		return false, errForeign
+		return false, errors.New("no such decision")
 	}
 	if is && !was && full {
 		return false, ErrTooMany
@@ -75,9 +79,9 @@ func (d *decided) copyFor(c record) *decided {
 func (d *decided) take(c record) {
 	switch c.Op {
 	case allow:
-		d.groups[c.Group] = struct{}{}
+		d.groups[c.Group] = true
 	case forbid:
-		delete(d.groups, c.Group)
+		d.groups[c.Group] = false
 	case ignore:
 		d.people[c.Person] = struct{}{}
 	case hear:
@@ -108,8 +112,12 @@ func (c record) on(s setting) setting {
 
 // records are the decisions that lead to what holds.
 func (d *decided) records(yield func(record) bool) {
-	for group := range d.groups {
-		if !yield(record{Op: allow, Group: group}) {
+	for group, allowed := range d.groups {
+		c := record{Op: forbid, Group: group}
+		if allowed {
+			c.Op = allow
+		}
+		if !yield(c) {
 			return
 		}
 	}

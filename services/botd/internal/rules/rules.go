@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxGroups   = 10_000 // allowed
+	maxGroups   = 10_000 // allowed or forbidden
 	maxPeople   = 10_000 // ignored
 	maxSwitches = 10_000 // commands in chats
 	maxCalled   = 10_000 // unknown groups; beyond it the first one's goes
@@ -50,8 +50,13 @@ func New(w *store.Store) *Rules {
 
 // Allowed reports whether the bot answers in a group.
 func (r *Rules) Allowed(group string) bool {
-	_, is := r.now.Load().groups[group]
-	return is
+	return r.now.Load().groups[group]
+}
+
+// Forbidden reports whether it must not, whoever else allows it.
+func (r *Rules) Forbidden(group string) bool {
+	allowed, known := r.now.Load().groups[group]
+	return known && !allowed
 }
 
 // Allow makes it so. FirstCall is true again should the group be forbidden later.
@@ -59,7 +64,7 @@ func (r *Rules) Allow(group string) error {
 	return r.decide("allow a group", record{Op: allow, Group: group})
 }
 
-// Forbid takes Allow back.
+// Forbid makes the opposite so, until it is allowed again.
 func (r *Rules) Forbid(group string) error {
 	return r.decide("forbid a group", record{Op: forbid, Group: group})
 }

@@ -105,7 +105,11 @@ func TestDecisionsHoldAndAreTakenBack(t *testing.T) {
 				}
 				l = l.killed(t)
 				is(t, l.rules, false, false, false, -1)
-				if l.rules.Kept() != [4]int{} {
+				forbidden := [4]int{} // that is a decision too
+				if name == "allow" {
+					forbidden[0] = 1
+				}
+				if l.rules.Kept() != forbidden {
 					t.Errorf("%v are kept", l.rules.Kept())
 				}
 			}
@@ -180,8 +184,6 @@ func TestRulesAreBounded(t *testing.T) {
 		kind     int
 		most     int
 	}{
-		"groups": {func(r *rules.Rules, n int) error { return r.Allow(fmt.Sprint(n)) },
-			func(r *rules.Rules, n int) error { return r.Forbid(fmt.Sprint(n)) }, 0, rules.MaxGroups},
 		"people": {func(r *rules.Rules, n int) error { return r.Ignore(fmt.Sprint(n)) },
 			func(r *rules.Rules, n int) error { return r.Hear(fmt.Sprint(n)) }, 1, rules.MaxPeople},
 		"switches": {func(r *rules.Rules, n int) error { return r.SwitchOff(fmt.Sprint(n), cats) },
@@ -191,7 +193,7 @@ func TestRulesAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := inMemory()
-			op := map[string]string{"groups": `{"op":"allow","g":"%d"}`, "people": `{"op":"ignore","p":"%d"}`,
+			op := map[string]string{"people": `{"op":"ignore","p":"%d"}`,
 				"switches": `{"op":"off","c":"%d","g":"cats"}`, "cooldowns": `{"op":"wait","c":"%d","g":"cats"}`}[name]
 			for n := range c.most {
 				must(t, r.Apply(fmt.Appendf(nil, op, n)))
@@ -210,6 +212,42 @@ func TestRulesAreBounded(t *testing.T) {
 				t.Errorf("%v are kept", r.Kept())
 			}
 		})
+	}
+}
+
+// Forbidden is more than not allowed: it holds against the operator's list too.
+func TestForbiddenIsADecision(t *testing.T) {
+	l := begin(t, powerloss.New())
+	if l.rules.Forbidden("cats") {
+		t.Error("forbidden before anybody decided")
+	}
+	must(t, l.rules.Forbid("cats"))
+	l = l.killed(t)
+	must(t, l.book.Compact())
+	l = l.killed(t)
+	if !l.rules.Forbidden("cats") || l.rules.Allowed("cats") {
+		t.Error("forgotten by a restart")
+	}
+	must(t, l.rules.Allow("cats"))
+	if l.rules.Forbidden("cats") || !l.rules.Allowed("cats") {
+		t.Error("still forbidden")
+	}
+}
+
+func TestGroupsAreBounded(t *testing.T) {
+	r := inMemory()
+	for n := range rules.MaxGroups {
+		must(t, r.Apply(fmt.Appendf(nil, `{"op":"allow","g":"%d"}`, n)))
+	}
+	for _, err := range []error{r.Allow("more"), r.Forbid("more"), r.Apply([]byte(`{"op":"forbid","g":"more"}`))} {
+		if !errors.Is(err, rules.ErrTooMany) {
+			t.Errorf("one too many: %v", err)
+		}
+	}
+	must(t, r.Forbid("7"))
+	must(t, r.Allow("7"))
+	if r.Kept()[0] != rules.MaxGroups {
+		t.Errorf("%v are kept", r.Kept())
 	}
 }
 

@@ -30,12 +30,6 @@ func (l Lang) TooManyPictures(in time.Duration) string {
 	return l.say(tooManyPictures, text("in", l.In(in)))
 }
 
-// PausedBySignal says that Signal takes no more messages from the bot for a
-// while.
-func (l Lang) PausedBySignal(in time.Duration) string {
-	return l.say(pausedBySignal, text("in", l.In(in)))
-}
-
 // NotAllowed says that somebody may not use a command.
 func (l Lang) NotAllowed(command string) string { return l.say(notAllowed, text("command", command)) }
 

@@ -27,7 +27,6 @@ var en = [keys]string{
 	didYouMean:      "I do not know that command. Did you mean {command}?",
 	tooManyWaiting:  "You have {n} {n:command|commands} waiting already. I will take more when those are answered.",
 	tooManyPictures: "Too many pictures at once, the next one {in}.",
-	pausedBySignal:  "Signal wants me to slow down. Try again {in}.",
 	notAllowed:      "{command} is for those who have been given it.",
 	onlyInGroups:    "{command} works in groups only.",
 	onlyDirect:      "{command} works in a chat with me only.",

@@ -43,7 +43,6 @@ func examples(l said.Lang) []example {
 		{"TooManyWaiting", l.TooManyWaiting(3)},
 		{"TooManyWaiting", l.TooManyWaiting(16)},
 		{"TooManyPictures", l.TooManyPictures(3 * time.Second)},
-		{"PausedBySignal", l.PausedBySignal(5 * time.Minute)},
 		{"NotAllowed", l.NotAllowed("!status")},
 		{"OnlyInGroups", l.OnlyInGroups("!kot")},
 		{"OnlyDirect", l.OnlyDirect("!ja")},

@@ -65,12 +65,12 @@ const (
 func (l Lang) About(t Topic) string { return l.say(aboutHelp + key(t)) }
 
 // Usage shows how a command is called: <required> and [optional] parameters, an
-// ellipsis where more than one word may stand.
+// ellipsis where more than one word may stand, an @ where somebody is mentioned.
 func (l Lang) Usage(command string, params []asked.Param) string {
 	var out strings.Builder
 	out.WriteString(command)
 	for _, p := range params {
-		name := l.Param(p.Name)
+		name := l.called(p)
 		if p.Kind == asked.Rest {
 			name += "…"
 		}
@@ -110,9 +110,18 @@ func (l Lang) Param(name string) string {
 	return name
 }
 
+// called is what people call a parameter, with an @ where they mention somebody.
+func (l Lang) called(p asked.Param) string {
+	name := l.Param(p.Name)
+	if p.Kind == asked.Person && !strings.HasPrefix(name, "@") {
+		return "@" + name
+	}
+	return name
+}
+
 // BadArguments says what does not fit, and how the command is called (Usage).
 func (l Lang) BadArguments(m *asked.Misfit, how string) string {
-	param := text("param", l.Param(m.Param.Name))
+	param := text("param", l.called(m.Param))
 	var fault string
 	switch m.Reason {
 	case asked.Missing:

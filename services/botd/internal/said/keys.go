@@ -30,7 +30,6 @@ const (
 	didYouMean
 	tooManyWaiting
 	tooManyPictures
-	pausedBySignal
 	notAllowed
 	onlyInGroups
 	onlyDirect

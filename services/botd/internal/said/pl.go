@@ -27,7 +27,6 @@ var pl = [keys]string{
 	didYouMean:      "Nie znam takiego polecenia. Może {command}?",
 	tooManyWaiting:  "Masz już w kolejce {n} {n:polecenie|polecenia|poleceń}. Następne przyjmę, gdy na nie odpowiem.",
 	tooManyPictures: "Za dużo zdjęć na raz, następne {in}.",
-	pausedBySignal:  "Signal każe mi zwolnić. Spróbuj znowu {in}.",
 	notAllowed:      "{command} jest tylko dla uprawnionych.",
 	onlyInGroups:    "{command} działa tylko w grupach.",
 	onlyDirect:      "{command} działa tylko w rozmowie ze mną.",

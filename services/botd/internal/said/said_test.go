@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/said"
 )
 
@@ -162,4 +163,16 @@ func FuzzDurations(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Who is to be mentioned has an @, whatever the operator called the parameter.
+func TestUsageShowsWhereToMentionSomebody(t *testing.T) {
+	params := []asked.Param{{Name: "kto", Kind: asked.Person}, {Name: "person", Kind: asked.Person, Optional: true}}
+	usage := said.Polish.Usage("!za", params)
+	if usage != "!za <@kto> [@osoba]" {
+		t.Error(usage)
+	}
+	if text := said.Polish.BadArguments(&asked.Misfit{Reason: asked.Missing, Param: params[0]}, usage); !strings.Contains(text, ": @kto.") {
+		t.Error(text)
+	}
 }

@@ -3,7 +3,6 @@ package schedule
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -36,16 +35,14 @@ func encode(r record) store.Record {
 // Letter implements store.Book.
 func (b *Book) Letter() byte { return letter }
 
-var errForeign = errors.New("a schedule is none of ours, the folder may be another program's")
-
 // Apply implements store.Book.
 func (b *Book) Apply(data []byte) error {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return fmt.Errorf("%w: %w", errForeign, err)
+		return err
 	}
 	if r.Name == "" || !r.Gone && r.Plan == "" {
-		return errForeign
+		return errors.New("a schedule has no name, or no times")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -118,7 +118,7 @@ func TestReceiveExplainsAServerWithoutWebsocket(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestCheckSaysWhyTheServerCannotServe(t *testing.T) {
 	tests := []struct{ name, about, accounts, says string }{
 		{"all is well", `{"mode":"json-rpc","version":"0.100"}`, `["+1","+15550100000"]`, ""},
 		{"native JSON-RPC", `{"mode":"json-rpc-native"}`, `["+15550100000"]`, ""},

@@ -321,8 +321,7 @@ func TestSendThatNeverLeftIsKnown(t *testing.T) {
 	}
 }
 
-// The small calls go where the real server has them.
-func TestReactionsAndTyping(t *testing.T) {
+func TestSmallCallsGoWhereTheServerHasThem(t *testing.T) {
 	var got []string
 	c := client(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

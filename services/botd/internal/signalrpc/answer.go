@@ -75,27 +75,20 @@ func readReceipt(raw []byte) (transport.Receipt, error) {
 // readError reads the error of an answer. What cannot be read is ClassUnknown.
 func readError(raw []byte) *transport.Error {
 	var e struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-		Data    *struct {
-			Response sent `json:"response"`
-		} `json:"data"`
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
 	}
-	if err := json.Unmarshal(raw, &e); err != nil {
-		// Whatever else is amiss, code and message are worth having.
-		var short struct {
-			Code    int    `json:"code"`
-			Message string `json:"message"`
-		}
-		if json.Unmarshal(raw, &short) != nil {
-			return refusal(0, "an error that cannot be read", 0, nil)
-		}
-		return refusal(short.Code, short.Message, 0, nil)
+	if json.Unmarshal(raw, &e) != nil {
+		return refusal(0, "an error that cannot be read", 0, nil)
 	}
-	if e.Data == nil {
+	var data struct {
+		Response sent `json:"response"`
+	}
+	if json.Unmarshal(e.Data, &data) != nil { // code and message are worth having without it
 		return refusal(e.Code, e.Message, 0, nil)
 	}
-	reached, failed := e.Data.Response.outcome()
+	reached, failed := data.Response.outcome()
 	return refusal(e.Code, e.Message, reached, failed)
 }
 

@@ -50,17 +50,14 @@ type Options struct {
 
 	// Spool is a folder in which pictures are handed over, seen by signal-cli
 	// under the same path and by the same user. "" sends them inside the call,
-	// which costs some milliseconds for each MiB.
+	// which costs some milliseconds for each MiB; so does what finds no room
+	// there, because 64 MiB lie in it already.
 	Spool string
 
 	// Start, if set, is called as each call begins, as pool.Options.Start: the
 	// function that it returns gets the finished call, of which only Reused and
 	// Err are told.
 	Start func(ctx context.Context, operation string) (context.Context, func(pool.Call))
-
-	// SpoolBytes is how much may lie in the spool at once. What does not fit
-	// goes inside the call. 0 is 64 MiB.
-	SpoolBytes int64
 }
 
 // Client is one account at one signal-cli. It is safe for concurrent use.
@@ -83,7 +80,7 @@ func New(o Options) (*Client, error) {
 	c := &Client{number: o.Number, dial: dialer(o.Address)}
 	if o.Spool != "" {
 		var err error
-		if c.spool, err = openSpool(o.Spool, o.SpoolBytes); err != nil {
+		if c.spool, err = openSpool(o.Spool); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,9 @@ import (
 // DialBy makes the client connect by dial.
 func (c *Client) DialBy(dial func(context.Context) (net.Conn, error)) { c.dial = dial }
 
+// LimitSpool is how many bytes may lie in the client's spool at once.
+func (c *Client) LimitSpool(bytes int64) { c.spool.max = bytes }
+
 // Lines calls each for every line of a stream, and returns how it ended.
 func Lines(from io.Reader, longest int, each func(line string, tooLong int64)) error {
 	in := newLines(from, longest)

@@ -142,7 +142,8 @@ func TestNoFileNameLeadsOutOfTheSpool(t *testing.T) {
 func TestWhatDoesNotFitIntoTheSpoolGoesInsideTheCall(t *testing.T) {
 	folder := t.TempDir()
 	var forms []string
-	client := recorder(t, signalrpc.Options{Spool: folder, SpoolBytes: 10}, func(r request) { forms = append(forms, attachment(r)) })
+	client := recorder(t, signalrpc.Options{Spool: folder}, func(r request) { forms = append(forms, attachment(r)) })
+	client.LimitSpool(10)
 	for _, size := range []int{10, 11, 10} {
 		if err := sending(transport.Outgoing{Chat: hello.Chat, Attachment: &transport.Attachment{ContentType: "a/b", Filename: "k.x", Data: make([]byte, size)}})(client); err != nil {
 			t.Error(err)

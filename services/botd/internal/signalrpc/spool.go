@@ -18,8 +18,8 @@ const (
 	// is never touched.
 	spoolFolder = "botd-spool"
 
-	// defaultSpoolBytes is some pictures for every reply that may be under way.
-	defaultSpoolBytes = 64 << 20
+	// spoolBytes is some pictures for every reply that may be under way.
+	spoolBytes = 64 << 20
 
 	// maxFile bounds a file that is read to be sent inside a call, in bytes.
 	maxFile = 32 << 20
@@ -39,7 +39,7 @@ type spool struct {
 
 // openSpool makes the spool below a folder and removes what an earlier run,
 // which was killed, has left there.
-func openSpool(folder string, size int64) (*spool, error) {
+func openSpool(folder string) (*spool, error) {
 	path, err := filepath.Abs(filepath.Join(folder, spoolFolder))
 	if err != nil {
 		return nil, fmt.Errorf("open the spool: %w", err)
@@ -54,10 +54,7 @@ func openSpool(folder string, size int64) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the spool: %w", err)
 	}
-	if size == 0 {
-		size = defaultSpoolBytes
-	}
-	return &spool{root: root, path: path, max: size}, nil
+	return &spool{root: root, path: path, max: spoolBytes}, nil
 }
 
 func (s *spool) close() error { return s.root.Close() }

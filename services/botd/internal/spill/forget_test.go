@@ -104,8 +104,8 @@ func TestRepeatedUseLeavesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			cancel()
-			if s.Bytes() > 100 || s.Stats().Segments != 1 {
-				t.Fatalf("%d bytes in %d files", s.Bytes(), s.Stats().Segments)
+			if s.Stats().Bytes > 100 || s.Stats().Segments != 1 {
+				t.Fatalf("%d bytes in %d files", s.Stats().Bytes, s.Stats().Segments)
 			}
 		}
 		must(t, s.Close())

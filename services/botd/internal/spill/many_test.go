@@ -46,8 +46,8 @@ func TestManyMessagesTakeLittleMemory(t *testing.T) {
 		t.Errorf("it begins with %d", first)
 	}
 	want(t, s, first, n)
-	if s.Bytes() > 16<<20 {
-		t.Errorf("%d bytes are taken by nothing", s.Bytes())
+	if s.Stats().Bytes > 16<<20 {
+		t.Errorf("%d bytes are taken by nothing", s.Stats().Bytes)
 	}
 	runtime.KeepAlive(s)
 }

@@ -163,11 +163,8 @@ func (s *Spill) Len() int {
 	return s.total
 }
 
-// Bytes is what the spill takes on disk, with what was read and is not
-// forgotten yet.
-func (s *Spill) Bytes() int64 { return s.log.Stats().Bytes }
-
-// Stats are the journal's.
+// Stats are the journal's. What was read and is not forgotten yet counts in its
+// Bytes.
 func (s *Spill) Stats() journal.Stats { return s.log.Stats() }
 
 // Broken is why nothing can be pushed until the next start: nil, or a

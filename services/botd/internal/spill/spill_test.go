@@ -125,8 +125,8 @@ func TestAFullSpillTakesNothing(t *testing.T) {
 		t.Fatalf("message %d: %v", n, err)
 	}
 	wantWaiting(t, s, n, nil)
-	if s.Bytes() > small().MaxBytes {
-		t.Errorf("%d bytes are taken", s.Bytes())
+	if s.Stats().Bytes > small().MaxBytes {
+		t.Errorf("%d bytes are taken", s.Stats().Bytes)
 	}
 	if err := s.Push(message(n), at(n)); !errors.Is(err, spill.ErrFull) {
 		t.Errorf("one more: %v", err)

@@ -4,15 +4,25 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
-// Tidy replaces a journal that has grown long by what the books know. When
-// nothing could be written last it does so too: where that works, others do.
+// Tidy replaces a journal that has grown long, or that was not replaced for an
+// hour, by what the books know: what they forgot is not to stay on disk because
+// little else is written. When nothing could be written last it does so too:
+// where that works, others do.
 func (s *Store) Tidy() error {
-	if s.log == nil || s.log.Stats().Bytes < tidyBytes && s.Err() == nil {
+	if s.log == nil || s.log.Stats().Bytes < tidyBytes && s.Err() == nil && time.Since(s.shortened()) < tidyEvery {
 		return nil
 	}
 	return s.Compact()
+}
+
+// shortened is when the journal was last replaced, or when it was opened.
+func (s *Store) shortened() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.short
 }
 
 // Compact does so however short the journal is: what the books had forgotten
@@ -27,6 +37,9 @@ func (s *Store) Compact() error {
 		return fmt.Errorf("shorten the store: %w", err)
 	}
 	s.note(nil)
+	s.mu.Lock()
+	s.short = time.Now()
+	s.mu.Unlock()
 	return nil
 }
 

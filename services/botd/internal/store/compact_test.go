@@ -28,6 +28,23 @@ func TestALongJournalIsShortened(t *testing.T) {
 	wantWords(t, p.a, map[string]string{"one": long + "19"})
 }
 
+// Where little is written, what was forgotten goes all the same, within an hour.
+func TestAShortJournalIsShortenedEveryHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := powerloss.New()
+		p := open(t, fs, onDisk)
+		must(t, p.Append(p.a.change("author", "a secret"), p.a.change("author", "")))
+		must(t, p.Tidy())
+		if s := p.Stats(); s.SnapshotBytes > 0 {
+			t.Error("shortened at once")
+		}
+		time.Sleep(61 * time.Minute)
+		must(t, p.Tidy())
+		wantNowhere(t, fs, "secret")
+		must(t, p.Close())
+	})
+}
+
 // What a book had forgotten is on no disk after Compact, whatever others write
 // meanwhile, and no loss of power brings it back.
 func TestWhatIsForgottenIsOnNoDisk(t *testing.T) {

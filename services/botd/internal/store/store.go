@@ -31,6 +31,9 @@ const (
 	// tidyBytes is how much the journal may grow before the books' account
 	// replaces it.
 	tidyBytes = 16 << 20
+
+	// tidyEvery is how long what the books have forgotten may stay on disk.
+	tidyEvery = time.Hour
 )
 
 // Book keeps one kind of state.
@@ -75,8 +78,9 @@ type Store struct {
 	shortening sync.Mutex // held by Compact, over its writing: nobody else waits for it
 	steps      steps
 
-	mu  sync.Mutex
-	err error // why nothing could be written last; guarded by mu
+	mu    sync.Mutex
+	err   error     // why nothing could be written last; guarded by mu
+	short time.Time // when the journal was last replaced; guarded by mu
 }
 
 // New returns a store that is not open yet, for the books to write to.
@@ -115,7 +119,7 @@ func (s *Store) Open(books ...Book) error {
 	if err := s.replay(log); err != nil {
 		return errors.Join(fmt.Errorf("read the store: %w", err), log.Close())
 	}
-	s.log = log
+	s.log, s.short = log, time.Now()
 	return nil
 }
 
@@ -132,7 +136,7 @@ func (s *Store) apply(raw []byte) error {
 		return errForeign
 	}
 	if err := s.books[raw[0]].Apply(raw[1:]); err != nil {
-		return fmt.Errorf("%w: %w", errForeign, err)
+		return fmt.Errorf("%w: book %c: %w", errForeign, raw[0], err)
 	}
 	return nil
 }

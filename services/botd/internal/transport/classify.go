@@ -107,7 +107,6 @@ const (
 	CodeRequest   = -32600
 	CodeMethod    = -32601
 	CodeParams    = -32602
-	CodeInternal  = -32603
 )
 
 // ClassifyRPC sorts a refusal of signal-cli. What happened to each recipient

@@ -168,10 +168,11 @@ func TestAnErrorTellsALogNoNumbers(t *testing.T) {
 		"[429] after 60 s":                 "[429] after 60 s",
 		"1234567 and 123456":               "… and 123456",
 
-		"Failed to send to 1b7e9a6c-0d3f-4c55-9a41-7E2f00c0ffee: gone":                  "Failed to send to …: gone",
-		"Group not found: AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=":                 "Group not found: …",
-		"group.QUFFQ0F3UUZCZ2NJQ1FvTERBME9EeEFSRWhNVUZSWVhHQmthR3h3ZEhoOD0= is unknown": "group.… is unknown",
-		strings.Repeat("x ", 98) + "+15550111111":                                       strings.Repeat("x ", 98) + "+…",
+		"Failed to send to 1b7e9a6c-0d3f-4c55-9a41-7E2f00c0ffee: gone":                                  "Failed to send to …: gone",
+		"User is not a member in group: Koty z Wielkiej (AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=)": "User is not a member in group: …(…)",
+		"Group not found: AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=":                                 "Group not found: …",
+		"group.QUFFQ0F3UUZCZ2NJQ1FvTERBME9EeEFSRWhNVUZSWVhHQmthR3h3ZEhoOD0= is unknown":                 "group.… is unknown",
+		strings.Repeat("x ", 98) + "+15550111111":                                                       strings.Repeat("x ", 98) + "+…",
 		"": "",
 	} {
 		e := transport.Error{Class: transport.ClassChat, Code: -1, Text: text}

@@ -70,8 +70,12 @@ const (
 // bytes, and numbers, of which a part is one too.
 var names = regexp.MustCompile(`(?i:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|[0-9A-Za-z+/_-]{40,}=*|[0-9]{7,}`)
 
+// titles are how signal-cli speaks of groups: by their title.
+var titles = regexp.MustCompile(`(?i)(\bin group:? )[^():\n]+`)
+
 // masked takes names out, and then cuts what is long.
 func masked(text string) string {
-	text = names.ReplaceAllString(text[:min(len(text), readWords)], "…")
+	text = titles.ReplaceAllString(text[:min(len(text), readWords)], "$1…")
+	text = names.ReplaceAllString(text, "…")
 	return strings.ToValidUTF8(text[:min(len(text), maxWords)], "")
 }

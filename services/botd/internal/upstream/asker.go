@@ -14,7 +14,7 @@ import (
 	"quartet/kit/pool"
 )
 
-// answerLimit bounds an API's answer, decompressed: some search results are some kilobytes.
+// answerLimit bounds an API's answer, decompressed: a search has a few kilobytes.
 const answerLimit = 1 << 20
 
 const (
@@ -72,6 +72,11 @@ func (a *asker) wait(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 	defer a.waiting.Store(false)
+	return sit(ctx, d)
+}
+
+// sit waits; false when ctx ended before.
+func sit(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -16,14 +16,15 @@ const (
 	// directTime is how long somebody waits for a fresh picture who could have
 	// one again instead.
 	directTime = 5 * time.Second
+	// maxStock bounds the pictures, in bytes.
+	maxStock = 16 << 20
 )
 
 // CatPoolOptions of a CatPool.
 type CatPoolOptions struct {
-	Ready    int          // pictures that are fetched ahead; 0 = none
-	Keep     int          // pictures, of those given last, that may be given again while there is no other
-	MaxBytes int64        // of all these together; 0 = 16 MiB
-	Log      *slog.Logger // of Run: that refills fail, and work again
+	Ready int          // pictures that are fetched ahead; 0 = none
+	Keep  int          // pictures, of those given last, that may be given again while there is no other
+	Log   *slog.Logger // of Run: that refills fail, and work again
 }
 
 // CatPool has whole pictures ready, so that nobody waits for one. Run fetches
@@ -32,7 +33,8 @@ type CatPoolOptions struct {
 // The same picture is not given twice in a row while another is ready.
 //
 // A picture waits until it is asked for, so that none is fetched in vain but
-// those that are ready at the end. One fetch under way comes on top of MaxBytes.
+// those that are ready at the end. All together have at most 16 MiB; one fetch
+// under way comes on top.
 type CatPool struct {
 	fetch func(context.Context) (Picture, error)
 	seed  maphash.Seed
@@ -44,12 +46,9 @@ type CatPool struct {
 // NewCatPool returns a pool of what fetch returns, which must keep to its
 // context. It is empty, and stays so without Run.
 func NewCatPool(fetch func(context.Context) (Picture, error), o CatPoolOptions) *CatPool {
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = 16 << 20
-	}
 	return &CatPool{
 		fetch: fetch, seed: maphash.MakeSeed(), taken: make(chan struct{}, 1), log: o.Log,
-		stock: &stock{wanted: o.Ready, keep: o.Keep, maxBytes: o.MaxBytes},
+		stock: &stock{wanted: o.Ready, keep: o.Keep},
 	}
 }
 
@@ -151,13 +150,4 @@ func until(err error, pause time.Duration) time.Duration {
 		return max(pause, time.Until(told.Until))
 	}
 	return pause
-}
-
-func sit(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

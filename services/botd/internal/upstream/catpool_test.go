@@ -209,26 +209,26 @@ func TestAnAskerWhoLeavesHarmsNobody(t *testing.T) {
 }
 
 func TestThePoolIsBoundedInBytes(t *testing.T) {
-	s := &source{size: 10}
-	pooled(t, s, upstream.CatPoolOptions{Ready: 5, Keep: 5, MaxBytes: 35}, func(t *testing.T, p *upstream.CatPool) {
+	s := &source{size: 5 << 20}
+	pooled(t, s, upstream.CatPoolOptions{Ready: 5, Keep: 5}, func(t *testing.T, p *upstream.CatPool) {
 		time.Sleep(time.Hour)
-		if got := p.Stats(); got.Ready != 3 || got.Bytes != 30 || s.count() != 4 {
+		if got := p.Stats(); got.Ready != 3 || got.Bytes != 15<<20 || s.count() != 4 {
 			t.Errorf("%+v after %d fetches, one of which had no room", got, s.count())
 		}
 		names(t, p, 1)
-		if got := p.Stats(); got.Ready != 2 || got.Kept != 1 || got.Bytes != 30 {
+		if got := p.Stats(); got.Ready != 2 || got.Kept != 1 || got.Bytes != 15<<20 {
 			t.Errorf("%+v", got)
 		}
 		time.Sleep(time.Hour)
-		if got := p.Stats(); got.Ready != 3 || got.Kept != 0 || got.Bytes != 30 {
+		if got := p.Stats(); got.Ready != 3 || got.Kept != 0 || got.Bytes != 15<<20 {
 			t.Errorf("%+v: what was given makes room for what will be", got)
 		}
 	})
 }
 
 func TestAPictureLargerThanThePoolIsServedAndNotKept(t *testing.T) {
-	s := &source{size: 100}
-	pooled(t, s, upstream.CatPoolOptions{Ready: 2, Keep: 2, MaxBytes: 50}, func(t *testing.T, p *upstream.CatPool) {
+	s := &source{size: 17 << 20}
+	pooled(t, s, upstream.CatPoolOptions{Ready: 2, Keep: 2}, func(t *testing.T, p *upstream.CatPool) {
 		if got := names(t, p, 2); got != "bc" {
 			t.Errorf("%q", got)
 		}

@@ -33,28 +33,27 @@ type courier struct {
 	gates     gates
 }
 
-// fetch returns the body of the answer to r, of at most limit bytes, and its
-// type as the answer tells it.
-func (c *courier) fetch(ctx context.Context, r FetchRequest, accept string, limit int64) (body []byte, contentType string, err error) {
+// fetch returns the body of the answer to r, of at most limit bytes.
+func (c *courier) fetch(ctx context.Context, r FetchRequest, accept string, limit int64) ([]byte, error) {
 	u, err := webAddress(r.URL)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	s := step{method: r.Method, url: u, header: r.Header, body: r.Body, accept: accept, limit: limit}
 	for redirects := 0; ; redirects++ {
 		if !r.Hosts.Allow(s.url) {
-			return nil, "", fmt.Errorf("%.100q: %w", s.url.Host, ErrHost)
+			return nil, fmt.Errorf("%.100q: %w", s.url.Host, ErrHost)
 		}
 		got, err := c.take(ctx, s)
 		switch {
 		case err != nil:
-			return nil, "", err
+			return nil, err
 		case got.next == nil:
-			return got.body, got.contentType, nil
+			return got.body, nil
 		case redirects == maxRedirects:
-			return nil, "", fmt.Errorf("more than %d redirects", maxRedirects)
+			return nil, fmt.Errorf("more than %d redirects", maxRedirects)
 		case s.url.Scheme == "https" && got.next.Scheme != "https":
-			return nil, "", errors.New("a redirect from https to http")
+			return nil, errors.New("a redirect from https to http")
 		case s.url.Host != got.next.Host:
 			s.header = nil // may have a key
 		}
@@ -74,9 +73,8 @@ type step struct {
 
 // outcome of a step: what came, or where it is.
 type outcome struct {
-	body        []byte
-	contentType string
-	next        *url.URL
+	body []byte
+	next *url.URL
 }
 
 // take takes one step, through its host's gate.
@@ -139,7 +137,7 @@ func (c *courier) exchange(ctx context.Context, s step) (outcome, error) {
 		return outcome{}, &StatusError{resp.StatusCode}
 	}
 	body, err := readBody(resp, s.limit)
-	return outcome{body: body, contentType: resp.Header.Get("Content-Type")}, err
+	return outcome{body: body}, err
 }
 
 func (c *courier) request(ctx context.Context, s step) (*http.Request, error) {

@@ -38,20 +38,19 @@ func NewFetcher(userAgent string, http *pool.Client) *Fetcher {
 	return &Fetcher{courier{operation: "fetch", userAgent: userAgent, http: http}}
 }
 
-// Fetch returns the answer to r and its type as the answer tells it. The error
-// is ErrHost, a *StatusError, ErrTooLarge, ErrPrivateAddress, or, without a
-// request, a *NotNowError; it has nothing of the address but its host, and
-// nothing of what was sent and received.
-func (f *Fetcher) Fetch(ctx context.Context, r FetchRequest) (body []byte, contentType string, err error) {
+// Fetch returns the answer to r. The error is ErrHost, a *StatusError,
+// ErrTooLarge, ErrPrivateAddress, or, without a request, a *NotNowError; it has
+// nothing of the address but its host, and nothing of what was sent and received.
+func (f *Fetcher) Fetch(ctx context.Context, r FetchRequest) ([]byte, error) {
 	limit := r.MaxBody
 	if limit <= 0 {
 		limit = MaxFetch
 	}
-	body, contentType, err = f.courier.fetch(ctx, r, "application/json, text/plain;q=0.9, */*;q=0.1", min(limit, MaxPicture))
+	body, err := f.courier.fetch(ctx, r, "application/json, text/plain;q=0.9, */*;q=0.1", min(limit, MaxPicture))
 	if err != nil {
-		return nil, "", fmt.Errorf("fetch: %w", err)
+		return nil, fmt.Errorf("fetch: %w", err)
 	}
-	return body, contentType, nil
+	return body, nil
 }
 
 // Picture returns the picture that is the answer to r. Beside the errors of

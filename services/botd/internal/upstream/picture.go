@@ -72,7 +72,7 @@ func (p *Pictures) Get(ctx context.Context, address string) (Picture, error) {
 
 // picture fetches a picture.
 func (c *courier) picture(ctx context.Context, r FetchRequest) (Picture, error) {
-	data, _, err := c.fetch(ctx, r, "image/*", MaxPicture)
+	data, err := c.fetch(ctx, r, "image/*", MaxPicture)
 	if err != nil {
 		return Picture{}, fmt.Errorf("download a picture: %w", err)
 	}

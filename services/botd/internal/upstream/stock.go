@@ -19,8 +19,7 @@ type CatPoolStats struct {
 // stock is the pictures of a CatPool: those that are ready and, behind them in
 // rank, those that were given and can be given again.
 type stock struct {
-	wanted, keep int   // how many of each
-	maxBytes     int64 // of all
+	wanted, keep int // how many of each
 
 	mu    sync.Mutex
 	ready []stocked // guarded by mu, as all below
@@ -49,7 +48,7 @@ func (s *stock) put(fresh stocked) {
 	defer s.mu.Unlock()
 	size := int64(len(fresh.Data))
 	s.trim(size)
-	if s.full = s.stats.Bytes+size > s.maxBytes; s.full {
+	if s.full = s.stats.Bytes+size > maxStock; s.full {
 		return
 	}
 	s.ready = append(s.ready, fresh)
@@ -126,7 +125,7 @@ func (s *stock) handed(p stocked) {
 // trim forgets what was given the longest ago, until there are not too many and
 // there is room for more bytes. s.mu is held.
 func (s *stock) trim(room int64) {
-	for len(s.given) > 0 && (len(s.given) > s.keep || s.stats.Bytes+room > s.maxBytes) {
+	for len(s.given) > 0 && (len(s.given) > s.keep || s.stats.Bytes+room > maxStock) {
 		s.stats.Bytes -= int64(len(s.given[0].Data))
 		s.given = slices.Delete(s.given, 0, 1)
 	}

@@ -31,8 +31,8 @@ import (
 	"quartet/services/botd/internal/transport"
 )
 
-// MinToken is how long a token must be, in bytes.
-const MinToken = 16
+// minToken is how long a token must be, in bytes.
+const minToken = 16
 
 // keptBuffer is the largest buffer that is kept for the next post, in bytes.
 const keptBuffer = 256 << 10
@@ -59,8 +59,8 @@ func New(token string, missed func()) (*Handler, error) {
 	if token == "" {
 		return h, nil
 	}
-	if len(token) < MinToken {
-		return nil, fmt.Errorf("the webhook's token must have at least %d characters", MinToken)
+	if len(token) < minToken {
+		return nil, fmt.Errorf("the webhook's token must have at least %d characters", minToken)
 	}
 	if strings.ContainsFunc(token, reserved) {
 		return nil, errors.New("the webhook's token may have only letters, digits and -._~")
