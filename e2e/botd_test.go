@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os/exec"
@@ -88,27 +87,13 @@ func TestBotTakesBothShapesOfTheSendAnswer(t *testing.T) {
 			b.Signal.Say(t, 0, ask("!pomoc")...)
 			collect(t, b.Signal, 1)
 			stack.Eventually(t, "the reply is counted as sent", func() error {
-				if metrics := get(t, b.Admin+"/metrics"); !strings.Contains(metrics, `operation="pomoc",outcome="ok"`) {
+				if metrics := stack.Get(t, b.Admin+"/metrics"); !strings.Contains(metrics, `operation="pomoc",outcome="ok"`) {
 					return fmt.Errorf("not yet")
 				}
 				return nil
 			})
 		})
 	}
-}
-
-func get(t testing.TB, url string) string {
-	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
 }
 
 // The names that every service shares, as a scrape sees them.
@@ -127,7 +112,7 @@ func TestMetricsCarryTheSharedNames(t *testing.T) {
 		`service_name="botd"`,
 	}
 	stack.Eventually(t, "all names are there", func() error {
-		metrics := get(t, b.Admin+"/metrics")
+		metrics := stack.Get(t, b.Admin+"/metrics")
 		for _, name := range names {
 			if !strings.Contains(metrics, name) {
 				return fmt.Errorf("no %s in\n%s", name, metrics)
@@ -143,7 +128,7 @@ func TestTermServesWhatWasTaken(t *testing.T) {
 	b.Signal.Put(t, "latency", map[string]any{"send_text": "300ms"})
 	b.Signal.Say(t, 5*time.Millisecond, ask("!pomoc", "!pomoc", "!pomoc", "!pomoc")...)
 	stack.Eventually(t, "all have been read", func() error {
-		if !strings.Contains(get(t, b.Admin+"/metrics"), `quartet_botd_frames_total{kind="text",service_name="botd"} 4`) {
+		if !strings.Contains(stack.Get(t, b.Admin+"/metrics"), `quartet_botd_frames_total{kind="text",service_name="botd"} 4`) {
 			return fmt.Errorf("not yet")
 		}
 		return nil
@@ -186,7 +171,7 @@ func TestReadyFollowsTheServer(t *testing.T) {
 	s := stack.Sim{URL: "http://" + signal}
 	s.Say(t, 0, ask("!pomoc")...)
 	collect(t, s, 1)
-	if metrics := get(t, "http://"+admin+"/metrics"); !regexp.MustCompile(`quartet_botd_receive_gap_seconds_total{[^}]*} [0-9.e-]*[1-9]`).MatchString(metrics) {
+	if metrics := stack.Get(t, "http://"+admin+"/metrics"); !regexp.MustCompile(`quartet_botd_receive_gap_seconds_total{[^}]*} [0-9.e-]*[1-9]`).MatchString(metrics) {
 		t.Errorf("the gap was not counted in\n%s", metrics)
 	}
 }
@@ -207,7 +192,7 @@ func TestNotReadySaysWhatToMend(t *testing.T) {
 			b.Signal.Put(t, "quirks", map[string]any{tt.quirk: tt.broken})
 			b.Signal.Disconnect(t)
 			stack.Eventually(t, "readyz says what to mend", func() error {
-				if says := get(t, b.Admin+"/readyz"); !strings.Contains(says, tt.says) {
+				if says := stack.Get(t, b.Admin+"/readyz"); !strings.Contains(says, tt.says) {
 					return errors.New(says)
 				}
 				return nil
@@ -342,7 +327,7 @@ func TestServerFaultsEndOneReplyAtMost(t *testing.T) {
 	}
 	// All is over but for what hangs, which its time-out ends: nothing is stuck.
 	stack.Eventually(t, "every slot is free again", func() error {
-		if metrics := get(t, b.Admin+"/metrics"); !strings.Contains(metrics, `quartet_budget_usage{budget_name="botd.slots",service_name="botd"} 0`) {
+		if metrics := stack.Get(t, b.Admin+"/metrics"); !strings.Contains(metrics, `quartet_budget_usage{budget_name="botd.slots",service_name="botd"} 0`) {
 			return fmt.Errorf("not yet")
 		}
 		return nil

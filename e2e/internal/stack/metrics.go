@@ -14,7 +14,13 @@ type Metrics string
 // Metrics scrapes botd.
 func (w *World) Metrics(t testing.TB) Metrics {
 	t.Helper()
-	resp, err := http.Get(w.Admin + "/metrics")
+	return Metrics(Get(t, w.Admin+"/metrics"))
+}
+
+// Get returns what is at a URL, whatever its status.
+func Get(t testing.TB, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +29,7 @@ func (w *World) Metrics(t testing.TB) Metrics {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Metrics(body)
+	return string(body)
 }
 
 // Sum adds up the series of a name that have all these labels, each written as

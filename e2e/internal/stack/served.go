@@ -9,12 +9,9 @@ import (
 // Served is what botd's log says of one request, at level DEBUG.
 type Served struct {
 	Command string `json:"command"`
-	Outcome string `json:"outcome"`
 	Timing  struct {
 		Own   float64 `json:"own_ms"`
 		Store float64 `json:"store_ms"`
-		Send  float64 `json:"send_ms"`
-		Total float64 `json:"total_ms"`
 	} `json:"timing"`
 }
 

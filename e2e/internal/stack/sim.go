@@ -58,13 +58,10 @@ func (s Sim) Emit(t testing.TB, l Load) (commands int) {
 
 // Latencies is how long answers took to come, by the simulator's clock.
 type Latencies struct {
-	Asked      int64 `json:"asked"`
-	Answered   int64 `json:"answered"`
-	OutOfOrder int64 `json:"out_of_order"`
-	Emission   struct {
+	Answered int64 `json:"answered"`
+	Emission struct {
 		P50 float64 `json:"p50_ms"`
 		P99 float64 `json:"p99_ms"`
-		Max float64 `json:"max_ms"`
 	} `json:"emission"` // from a frame's emission to the request that sends the answer
 }
 
@@ -94,7 +91,6 @@ func (s Sim) Reset(t testing.TB) {
 
 // Sent is a message that the simulator was asked to send.
 type Sent struct {
-	Seq         int64     `json:"seq"`
 	At          time.Time `json:"at"`   // its request was read
 	Done        time.Time `json:"done"` // it was delivered
 	Recipients  []string  `json:"recipients"`
