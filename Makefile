@@ -4,7 +4,7 @@
 # else it lists what is missing. Go 1.26 or newer must be there.
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test race lint bench fuzz e2e build tools
+.PHONY: help up down test race lint bench fuzz soak e2e dashboards build tools
 SHELL := /bin/bash
 
 # A checkout that belongs to somebody else (a mounted volume, a CI clone) must
@@ -22,14 +22,15 @@ UP := $(if $(FOR),--for $(FOR)) $(if $(PORTS),--ports $(PORTS)) $(ARGS)
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  make up FOR=60s      stops by itself     make up PORTS=20000   other ports (else 8080, 8081, 9101)"
+	@echo "  make up MODE=processes   plain processes, Ctrl-C stops them     make up MODE=compose   containers"
+	@echo "  make up FOR=60s          processes that stop by themselves      make up PORTS=20000    processes on other ports"
 	@echo "  make bench BENCH=Uncontended COUNT=7     make fuzz FUZZ=FuzzParse FUZZTIME=30s"
 
-up: build ## run everything on this machine and show it; Ctrl-C stops it
-	@bin/quartet up $(UP)
+up: ## run everything on this machine: in containers where an engine answers, else as processes
+	@MODE=$(MODE) deploy/compose/stack.sh up $(UP)
 
-down: ## stop a running make up
-	@if [ -x bin/quartet ]; then bin/quartet down; else echo "nothing runs: make up was never run here"; fi
+down: ## stop what make up has started
+	@deploy/compose/stack.sh down
 
 test: ## set up and run all tests
 	@tools/setup.sh --or-skip chromium
@@ -50,9 +51,21 @@ fuzz: ## fuzz every fuzz test for 30 s
 	@tools/setup.sh
 	@tools/fuzz.sh
 
+soak: ## kill botd a thousand times on each way to Signal, which takes a quarter of an hour
+	@tools/setup.sh
+	QUARTET_SOAK=1 go test -count=1 -v -timeout 3h -parallel 4 -run '^Test(Kill|Flood)' ./e2e/
+
 e2e: ## run the tests of the built programs together
 	@tools/setup.sh --or-skip chromium
 	go test -count=1 -timeout 15m ./e2e/...
+
+dashboards: build ## make the dashboards, and show on the running system that they show something
+	@tools/prometheus.sh
+	@cd tools && GOWORK=off go build -trimpath -o ../bin/ ./cmd/dashboards
+	@[ -n "$$CI" ] || bin/dashboards generate
+	@bin/dashboards check
+	@tools/promcheck.sh
+	@bin/dashboards live -prometheus bin/prometheus/prometheus $(if $(PORTS),-ports $(PORTS)) $(ARGS)
 
 # Go decides what is up to date.
 build:

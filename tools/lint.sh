@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD
 failed=()
-mapfile -t modules < <(find . -name go.mod -not -path '*/testdata/*' -printf '%h\n' | sed 's,^\./,,' | sort)
+mapfile -t modules < <(find . -name go.mod -not -path '*/testdata/*' -not -path './bin/*' -not -path './bin/*' -printf '%h\n' | sed 's,^\./,,' | sort)
 
 check() {
     local name=$1 began=$SECONDS
@@ -42,7 +42,7 @@ tidy() {
 
 scripts() {
     local script bad=0
-    for script in .ci/run tools/*.sh; do
+    for script in .ci/run tools/*.sh deploy/*/*.sh; do
         bash -n "$script" || bad=1
     done
     return $bad
@@ -55,6 +55,7 @@ check boundaries bin/boundaries
 check "go mod tidy" tidy
 check "known vulnerabilities" bin/vulncheck "${modules[@]}"
 check "shell syntax" scripts
+check "systemd units" deploy/systemd/check.sh
 
 if ((${#failed[@]})); then
     printf 'lint: %s\n' "${failed[@]}" >&2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sees to it that this machine has what a make target needs:
 #
-#     tools/setup.sh [--or-skip] [gcc] [chromium]
+#     tools/setup.sh [--or-skip] [gcc] [chromium] [engine] [systemd]
 #
 # Go is always asked for. What is missing is installed with apt-get, when this
 # is Debian or Ubuntu and we are root; else it is listed with the command that
@@ -39,6 +39,23 @@ have_chromium() {
     return 1
 }
 package_chromium() { echo "chromium"; }
+
+# A container engine, its command line, Compose, and what starts an engine apart
+# from all else.
+have_engine() {
+    command -v dockerd >/dev/null && command -v docker >/dev/null && command -v ip >/dev/null && command -v unshare >/dev/null &&
+        { docker compose version >/dev/null 2>&1 || command -v docker-compose >/dev/null; }
+}
+package_engine() {
+    # From Debian 13 on, the command line is a package of its own.
+    local cli=
+    ! apt-cache show docker-cli >/dev/null 2>&1 || cli=docker-cli
+    echo "docker.io docker-compose iptables iproute2 util-linux $cli"
+}
+
+# Its analyze looks at units where no systemd runs, too.
+have_systemd() { command -v systemd-analyze >/dev/null; }
+package_systemd() { echo "systemd"; }
 
 missing() {
     local thing

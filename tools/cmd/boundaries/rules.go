@@ -37,7 +37,7 @@ var pureText = []string{"golang.org/x/text/unicode/norm", "github.com/rivo/unise
 	"github.com/pelletier/go-toml/v2/...", "github.com/robfig/cron/v3"}
 
 // mechanisms are the parts of the kit that do something, and measure nothing.
-var mechanisms = []string{"quartet/kit/budget/...", "quartet/kit/journal/...", "quartet/kit/lockmap/...", "quartet/kit/pool/..."}
+var mechanisms = []string{"quartet/kit/budget/...", "quartet/kit/journal/...", "quartet/kit/lockmap/...", "quartet/kit/pool/...", "quartet/kit/sdnotify/..."}
 
 // rules is the table. A module's requirements (go.mod) count as imports by the
 // module's path, so a forbidden module cannot even be listed.
