@@ -227,8 +227,10 @@ func stuck(t *testing.T, s *sim) {
 	t.Helper()
 	s.dial(bot)
 	big := strings.Repeat("x", 60<<10)
-	// A goroutine that is only late drops frames too, but goes on delivering.
+	// A goroutine that is only late drops frames too, but goes on delivering: on a
+	// busy machine after a while.
 	for last, same := int64(-1), 0; same < 8; same++ {
+		time.Sleep(time.Duration(same) * 25 * time.Millisecond)
 		s.emit("0", big)
 		v := s.until("emitted", func(v stats) bool { return v.Queued == 0 })
 		if v.Emitted > 400 {

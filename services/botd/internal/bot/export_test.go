@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"log/slog"
+	"math"
 	"net/url"
 	"sync"
 	"testing"
@@ -94,7 +95,7 @@ func NewIdle(tb testing.TB, number string, commands ...*command.Command) *Idle {
 	p.Signal = signalapi.New(signalapi.Options{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Number: number}, pool.New("signal", pool.Options{}))
 	p.Log = slog.New(slog.DiscardHandler)
 	p.Serve(tb, outbox.Options{}, commands...)
-	b := New(p, Options{Limit: 1, BacklogBytes: 1 << 20, SenderWaiting: 1, EveryGroup: true, Direct: true, MaxAge: time.Minute})
+	b := New(p, Options{Limit: 1, BacklogBytes: 1 << 20, SenderWaiting: 1, EveryGroup: true, Direct: true, MaxAge: math.MaxInt64})
 	tb.Cleanup(b.accounts.Close)
 	return &Idle{b}
 }
