@@ -179,7 +179,7 @@ func TestLeftoverChildIsKilled(t *testing.T) {
 // One that leaves the process group is out of reach, but not waited for.
 func TestRunawayIsNotWaitedFor(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/setsid"); err != nil {
-		t.Skip("needs setsid")
+		missing(t, "setsid")
 	}
 	file := filepath.Join(t.TempDir(), "pid")
 	c := shell(t, "setsid sh -c 'echo $$ > "+file+"; exec sleep 600' & while ! [ -s "+file+" ]; do :; done; echo raz", "")
@@ -245,7 +245,7 @@ func TestProgramsSideBySide(t *testing.T) {
 	open := func() int {
 		files, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
-			t.Skip("needs /proc")
+			missing(t, "/proc")
 		}
 		return len(files)
 	}
@@ -281,4 +281,13 @@ func TestProgramThatIsGoneIsAFailure(t *testing.T) {
 	if _, err := ask(t, c, private); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
+}
+
+// missing skips a test on a user's machine for what that lacks; CI has all.
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("needs %s", what)
+	}
+	t.Skipf("needs %s", what)
 }
