@@ -60,7 +60,7 @@ func TestKillAtEachStageCostsOneMessageAtMost(t *testing.T) {
 				if err := p.Stop(); err != nil {
 					t.Errorf("%s: the next life ended with %v", s.name, err)
 				}
-				l.examine(t)
+				l.examine(t, true)
 				if t.Failed() {
 					return
 				}
@@ -87,7 +87,7 @@ func (l *lives) ended(t *testing.T, p *stack.Process, stage string) {
 		t.Fatalf("%s: botd did not end there", stage)
 	}
 	l.killed = time.Now()
-	l.examine(t)
+	l.examine(t, false)
 }
 
 // settle waits until the bot has all that was emitted, and nothing to do. It

@@ -151,40 +151,54 @@ func BenchmarkFlood(b *testing.B) {
 }
 
 // BenchmarkWebhookPosts posts a flood to the webhook, one frame after another
-// over one connection, as the container does. An operation is one post, at the
-// median, with the way there and back.
+// over one connection, as the container does, and each also to a server whose
+// handler does nothing. An operation is one post, at the median, with the way
+// there and back. How long the bot itself took for it, from its last byte to the
+// answer, is of its own histogram: the bound of the bucket in which it ends.
 func BenchmarkWebhookPosts(b *testing.B) {
 	for b.Loop() {
-		hook := stack.FreeAddr(b)
+		hook, bare := stack.FreeAddr(b), stack.FreeAddr(b)
 		w := stack.StartBotd(b, stack.Options{
 			Env:    []string{"BOTD_WEBHOOK_ADDR=" + hook, "BOTD_COOLDOWN=0", "BOTD_SENDER_WAITING=100", "BOTD_STATE_DIR=" + b.TempDir()},
 			Signal: []string{"-latency", "send_text=5ms"},
 		})
-		took := postAll(b, hook, 5_000*seconds(b))
-		b.ReportMetric(1e9*stack.Quantile(took, 0.5), "ns/op")
-		b.ReportMetric(1e6*stack.Quantile(took, 0.99), "p99-us")
-		b.ReportMetric(1e6*stack.Quantile(took, 0.999), "p999-us")
-		b.ReportMetric(1e6*stack.Quantile(took, 1), "max-us")
-		if read := w.Metrics(b).Sum("quartet_botd_frames_total"); int(read) != len(took) {
-			b.Errorf("%v frames of %d were read", read, len(took))
+		p := stack.Start(b, "bareloop", nil, "-webhook", bare)
+		stack.Until(b, "it serves", func() (any, bool) { return nil, p.Log() != "" })
+		took := postAll(b, 5_000*seconds(b), hook, bare)
+		for i, name := range []string{"", "bare-"} {
+			for share, unit := range map[float64]string{0.5: "p50-us", 0.99: "p99-us", 0.999: "p999-us", 1: "max-us"} {
+				b.ReportMetric(1e6*stack.Quantile(took[i], share), name+unit)
+			}
 		}
+		b.ReportMetric(1e9*stack.Quantile(took[0], 0.5), "ns/op")
+		stack.Until(b, "all frames are read", func() (any, bool) {
+			read := w.Metrics(b).Sum("quartet_botd_frames_total")
+			return read, int(read) >= len(took[0])
+		})
+		m := w.Metrics(b)
+		const answer = "quartet_botd_webhook_answer_seconds"
+		for share, unit := range map[float64]string{0.5: "own-p50-us", 0.99: "own-p99-us", 0.999: "own-p999-us", 1: "own-max-us"} {
+			b.ReportMetric(1e6*m.Within(answer, share), unit)
+		}
+		if n := m.Sum(answer + "_count"); int(n) != len(took[0]) {
+			b.Errorf("%v posts of %d were answered", n, len(took[0]))
+		}
+		p.Kill()
 	}
 }
 
-// postAll posts n frames and returns how long each took, in seconds. It writes
-// and reads on the connection itself: a client's goroutines would be measured
-// with it.
-func postAll(b *testing.B, hook string, n int) []float64 {
+// postAll posts n frames to each of some servers, in turn, and returns for each
+// how long a post took, in seconds. It writes and reads on the connections itself: a
+// client's goroutines would be measured with it.
+func postAll(b *testing.B, n int, servers ...string) [][]float64 {
 	b.Helper()
-	conn, err := net.Dial("tcp", hook)
-	if err != nil {
-		b.Fatal(err)
+	posters := make([]*poster, len(servers))
+	for i, address := range servers {
+		posters[i] = newPoster(b, address)
 	}
-	defer conn.Close()
-	in := bufio.NewReader(conn)
+	took := make([][]float64, len(servers))
 	noise := strings.Repeat("lorem ipsum ", 170)
-	took := make([]float64, n)
-	for i := range took {
+	for i := range n {
 		text := noise[:100+i*37%1500]
 		if i%10 == 0 {
 			text = "!ja"
@@ -192,20 +206,45 @@ func postAll(b *testing.B, hook string, n int) []float64 {
 		line := fmt.Sprintf(`{"jsonrpc":"2.0","method":"receive","params":{"account":%q,"envelope":{"source":%q,"sourceNumber":null,"sourceUuid":%[2]q,"sourceName":"p%d","sourceDevice":1,`+
 			`"timestamp":%d,"serverReceivedTimestamp":%[4]d,"serverDeliveredTimestamp":%[4]d,"dataMessage":{"timestamp":%[4]d,"message":%q,"expiresInSeconds":0,"viewOnce":false}}}}`+"\n",
 			stack.Number, person(i%1_000), i%1_000, time.Now().UnixMilli()+int64(i), text)
-		post := fmt.Sprintf("POST /webhook HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", hook, len(line), line)
-		began := time.Now()
-		if _, err := io.WriteString(conn, post); err != nil {
-			b.Fatal(err)
+		for j, p := range posters {
+			took[j] = append(took[j], p.post(b, line))
 		}
-		resp, err := http.ReadResponse(in, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		took[i] = time.Since(began).Seconds()
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			b.Fatalf("post %d: status %d", i+1, resp.StatusCode)
-		}
+	}
+	return took
+}
+
+// poster is one connection to a server.
+type poster struct {
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+func newPoster(b *testing.B, address string) *poster {
+	b.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { conn.Close() })
+	return &poster{conn, bufio.NewReader(conn)}
+}
+
+// post returns how long it took, in seconds.
+func (p *poster) post(b *testing.B, line string) float64 {
+	b.Helper()
+	post := fmt.Sprintf("POST /webhook HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", p.conn.RemoteAddr(), len(line), line)
+	began := time.Now()
+	if _, err := io.WriteString(p.conn, post); err != nil {
+		b.Fatal(err)
+	}
+	resp, err := http.ReadResponse(p.in, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	took := time.Since(began).Seconds()
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		b.Fatalf("status %d", resp.StatusCode)
 	}
 	return took
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"quartet/e2e/internal/stack"
 )
@@ -39,4 +40,31 @@ func TestStoppedBotLosesNothing(t *testing.T) {
 	if len(sends) != len(answers) || len(answers) < asked-unknown {
 		t.Errorf("%d of %d were answered, by %d messages; %d are unknown", len(answers), asked, len(sends), unknown)
 	}
+}
+
+// A post is answered before its frame is on the disk, and a stop in the middle of
+// many has them all there.
+func TestStoppedBotHasWhatItWasPosted(t *testing.T) {
+	l := newLives(t, stack.Webhook, "botd")
+	for range 4 {
+		p := l.start(t)
+		var frames []stack.Frame
+		for range 400 {
+			frames = append(frames, l.ask())
+		}
+		l.emitEvery(t, 0, frames...)
+		l.wait(t, int64(len(frames)/2))
+		err := p.Stop()
+		l.killed = time.Now()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.examine(t, true)
+		p.Forget()
+		if t.Failed() {
+			return
+		}
+	}
+	l.finish(t)
+	t.Log(l)
 }

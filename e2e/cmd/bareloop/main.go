@@ -1,6 +1,7 @@
 // Bareloop is the least that a bot could do, as a yardstick for botd: it reads
 // frames from the websocket, decodes them, waits for the sender's earlier one,
-// writes a line to a file, and posts an answer over a kept connection.
+// writes a line to a file, and posts an answer over a kept connection. Or, with
+// -webhook, it reads posts and answers them, and that is all.
 //
 // It keeps no promises: nothing is bounded, nothing is synced or read again,
 // nobody is told what went wrong.
@@ -23,8 +24,15 @@ func main() {
 	signal := flag.String("signal", "", "host:port of signal-cli-rest-api")
 	number := flag.String("number", "", "the bot's number")
 	path := flag.String("journal", "", "file to write a line a message to")
+	webhook := flag.String("webhook", "", "host:port on which to answer posts, and do nothing else")
 	flag.Parse()
-	if err := run(*signal, *number, *path); err != nil {
+	err := error(nil)
+	if *webhook != "" {
+		err = answerPosts(*webhook)
+	} else {
+		err = run(*signal, *number, *path)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bareloop:", err)
 		os.Exit(1)
 	}

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -56,6 +57,24 @@ series:
 		}
 	}
 	return sum
+}
+
+// Within is the bound of a histogram's bucket within which a share of its values
+// lies, over all its series; infinite where that is beyond the last one.
+func (m Metrics) Within(name string, share float64) float64 {
+	enough := share * m.Sum(name+"_count")
+	bound := math.Inf(1)
+	for line := range strings.Lines(string(m)) {
+		_, rest, ours := strings.Cut(line, `le="`)
+		if !ours || !strings.HasPrefix(line, name+"_bucket{") {
+			continue
+		}
+		le, _, _ := strings.Cut(rest, `"`)
+		if v, err := strconv.ParseFloat(le, 64); err == nil && v < bound && m.Sum(name+"_bucket", `le="`+le+`"`) >= enough {
+			bound = v
+		}
+	}
+	return bound
 }
 
 // Idle reports whether nothing waits and nothing is handled.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"quartet/kit/journal/disk"
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
@@ -20,8 +22,8 @@ import (
 // connectTimeout bounds what check asks of Signal's server.
 const connectTimeout = 15 * time.Second
 
-// check explains what the bot would do with its configuration, and with
-// --connect whether Signal's server would have it.
+// check explains what the bot would do with its configuration, whether it could
+// use its folder, and with --connect whether Signal's server would have it.
 func check(ctx context.Context, args, environ []string, stdout io.Writer) error {
 	connect := len(args) == 1 && args[0] == "--connect"
 	if len(args) > 0 && !connect {
@@ -32,7 +34,7 @@ func check(ctx context.Context, args, environ []string, stdout io.Writer) error 
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	dry := cfg
-	dry.StateDir, dry.WebhookAddr = "", "" // a running bot has both
+	dry.StateDir, dry.WebhookAddr = "", "" // a running bot has both; the folder is looked at apart
 	in, err := timing.New(noop.NewMeterProvider(), nil)
 	if err != nil {
 		return err
@@ -41,7 +43,7 @@ func check(ctx context.Context, args, environ []string, stdout io.Writer) error 
 	if err != nil {
 		return err
 	}
-	kept, err := openState(dry, in)
+	kept, err := openState(disk.OS{}, dry, in)
 	if err != nil {
 		return err
 	}
@@ -54,20 +56,28 @@ func check(ctx context.Context, args, environ []string, stdout io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	explain(stdout, cfg, w.menu.Load())
-	if connect {
-		return tryServer(ctx, link, stdout)
+	folder := "in memory, forgotten at a restart"
+	if cfg.StateDir != "" {
+		found := ""
+		if found, err = lookAtState(cfg, in); err != nil {
+			found = "a start would fail"
+		}
+		folder = cfg.StateDir + ", synced " + cfg.Sync + "\n             " + found
 	}
-	return nil
+	explain(stdout, cfg, folder, w.menu.Load())
+	if connect {
+		err = errors.Join(err, tryServer(ctx, link, stdout))
+	}
+	return err
 }
 
-func explain(out io.Writer, cfg config.Config, m *menu) {
+func explain(out io.Writer, cfg config.Config, folder string, m *menu) {
 	fmt.Fprintf(out, "account      %s\n", cfg.Number)
 	fmt.Fprintf(out, "signal       %s (%s)\n             %s\n", cfg.SignalURL.Redacted(), connection(cfg), promise(cfg))
 	fmt.Fprintf(out, "groups       %s\n", listed(cfg.Groups, "none, until an admin allows one"))
 	fmt.Fprintf(out, "admins       %s\n", listed(cfg.Admins, "none"))
 	fmt.Fprintf(out, "direct chats %s\n", map[bool]string{true: "everybody's", false: "admins' only"}[cfg.Direct])
-	fmt.Fprintf(out, "state        %s\n", map[bool]string{true: "in memory, forgotten at a restart", false: cfg.StateDir + ", synced " + cfg.Sync}[cfg.StateDir == ""])
+	fmt.Fprintf(out, "state        %s\n", folder)
 	fmt.Fprintf(out, "at once      %d commands; up to %s wait, then %s\n", cfg.Limit, cfg.BacklogBytes, overflow(cfg))
 	fmt.Fprintln(out, "\ncommands")
 	width := 28

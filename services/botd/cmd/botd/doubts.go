@@ -35,10 +35,9 @@ func doubts(cfg config.Config) []string {
 			all = append(all, text)
 		}
 	}
-	presses := cfg.DaemonAddress() != ""
 	doubt(cfg.StateDir == "", "BOTD_STATE_DIR is not set: a restart forgets which messages were answered, running cooldowns, and what admins decided in chats")
-	doubt(cfg.StateDir != "" && cfg.Sync == "always" && !presses, "BOTD_SYNC=always lets the reader wait for the disk, and Signal's server loses what it cannot hand on meanwhile: "+
-		"use a signal-cli of tcp:// or unix://, or BOTD_SYNC=group")
+	doubt(cfg.StateDir != "" && cfg.Sync == "always" && connection(cfg) == "REST, websocket", "BOTD_SYNC=always lets the reader wait for the disk, and Signal's server loses what it cannot hand on meanwhile: "+
+		"use a signal-cli of tcp:// or unix://, its webhook, or BOTD_SYNC=group")
 	doubt(len(cfg.Groups) == 0 && len(cfg.Admins) == 0, "BOTD_GROUPS and BOTD_ADMINS are not set: the bot answers in no group, and nobody can allow one")
 	doubt(cfg.UserAgent == "botd", "BOTD_USER_AGENT has no way to reach you: Wikimedia refuses such requests")
 	return all

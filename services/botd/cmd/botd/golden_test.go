@@ -128,13 +128,13 @@ func TestCheckExplainsTheConfiguration(t *testing.T) {
 	golden(t, "check.golden", moment.ReplaceAllString(out, "next …"))
 	more := filepath.Join(t.TempDir(), "more.toml")
 	write(t, more, manyCommands)
-	environ := []string{"BOTD_NUMBER=" + number, "BOTD_COMMANDS_FILE=" + more, "BOTD_STATE_DIR=/state", "BOTD_SYNC=always",
+	state := t.TempDir()
+	environ := []string{"BOTD_NUMBER=" + number, "BOTD_COMMANDS_FILE=" + more, "BOTD_STATE_DIR=" + state, "BOTD_SYNC=always",
 		"BOTD_GROUPS=*", "BOTD_DIRECT=false", "BOTD_SIGNAL_URL=tcp://127.0.0.1:7583", "BOTD_LANG=en", "BOTD_PREFIX=.,!", "BOTD_USER_AGENT=x (me@example.org)"}
 	if out, _, err = runBotd(t, environ, "check"); err != nil {
 		t.Error(err)
 	}
-	golden(t, "check_daemon.golden", moment.ReplaceAllString(out, "next …"))
-	state := t.TempDir()
+	golden(t, "check_daemon.golden", strings.ReplaceAll(moment.ReplaceAllString(out, "next …"), state, "/state"))
 	web := newWeb(t, nil)
 	used := offline(file, "BOTD_STATE_DIR="+state, "BOTD_SIGNAL_URL="+s.URL, "BOTD_WEBHOOK_ADDR="+web) // as if by a bot that runs
 	if out, _, err = runBotd(t, used, "check", "--connect"); err != nil || !strings.Contains(out, "the server is there and knows the account") {

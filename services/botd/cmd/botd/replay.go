@@ -16,6 +16,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"quartet/kit/journal/disk"
 	"quartet/kit/telemetry"
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/bot"
@@ -55,7 +56,7 @@ func replay(ctx context.Context, args, environ []string, stdin io.Reader, stdout
 	if err != nil {
 		return err
 	}
-	kept, err := openState(cfg, instruments)
+	kept, err := openState(disk.OS{}, cfg, instruments)
 	if err != nil {
 		return err
 	}

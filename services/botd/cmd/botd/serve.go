@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"quartet/kit/journal/disk"
 	"quartet/kit/sdnotify"
 	"quartet/kit/telemetry"
 	"quartet/kit/timing"
@@ -68,7 +69,7 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) 
 	if err != nil {
 		return err
 	}
-	kept, err := openState(cfg, tel.Instruments)
+	kept, err := openState(disk.OS{}, cfg, tel.Instruments)
 	if err != nil {
 		return err
 	}

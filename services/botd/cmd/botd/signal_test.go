@@ -18,6 +18,7 @@ import (
 	"github.com/coder/websocket"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"quartet/kit/journal/disk"
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/config"
@@ -213,7 +214,7 @@ func startWaiter(t *testing.T, s *signalServer, log io.Writer) (*waiter, func())
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := openState(cfg, in)
+	kept, err := openState(disk.OS{}, cfg, in)
 	if err != nil {
 		t.Fatal(err)
 	}

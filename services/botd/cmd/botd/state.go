@@ -32,9 +32,9 @@ type state struct {
 }
 
 // openState reads what an earlier life of the bot left in its folder.
-func openState(cfg config.Config, in *timing.Instruments) (*state, error) {
+func openState(fs disk.FS, cfg config.Config, in *timing.Instruments) (*state, error) {
 	always := cfg.Sync == "always"
-	w := store.New(disk.OS{}, store.Options{
+	w := store.New(fs, store.Options{
 		Dir: cfg.StateDir, Always: always,
 		OnWrite: in.JournalWrite("botd.store"), OnSync: in.JournalSync("botd.store"),
 	})
@@ -61,7 +61,7 @@ func openState(cfg config.Config, in *timing.Instruments) (*state, error) {
 		return s, nil
 	}
 	var err error
-	if s.spill, err = spill.Open(disk.OS{}, filepath.Join(cfg.StateDir, "spill"), spill.Options{
+	if s.spill, err = spill.Open(fs, filepath.Join(cfg.StateDir, "spill"), spill.Options{
 		MaxBytes: int64(cfg.SpillBytes), Always: always, Safe: w.Sync,
 		OnWrite: in.JournalWrite("botd.spill"), OnSync: in.JournalSync("botd.spill"),
 	}); err != nil {

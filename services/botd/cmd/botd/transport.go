@@ -50,7 +50,7 @@ func openSignal(cfg config.Config, in *timing.Instruments, counters *bot.Counter
 		idle.Transport = rest
 		return idle, nil
 	}
-	h, err := webhook.New(string(cfg.WebhookToken), counters.Missed)
+	h, err := webhook.New(string(cfg.WebhookToken), counters.Missed, counters.Answered)
 	if err != nil {
 		return nil, fmt.Errorf("BOTD_WEBHOOK_TOKEN_FILE: %w", err)
 	}

@@ -3,6 +3,7 @@ package asked
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -86,6 +87,7 @@ type Reason int
 const (
 	Missing    Reason = iota + 1 // a required parameter was not given
 	NotNumber                    // a Number got something else
+	NotPerson                    // a required Person got a word that is no uuid
 	OutOfRange                   // a Number got one beyond its bounds
 	TooMany                      // something is left over
 	Unfit                        // something else was expected; commands find that themselves
@@ -105,6 +107,8 @@ func (m *Misfit) Error() string {
 		return fmt.Sprintf("argument %s is missing", m.Param.Name)
 	case NotNumber:
 		return fmt.Sprintf("argument %s is not a whole number", m.Param.Name)
+	case NotPerson:
+		return fmt.Sprintf("argument %s is neither a mention nor a uuid", m.Param.Name)
 	case OutOfRange:
 		return fmt.Sprintf("argument %s is not between %d and %d", m.Param.Name, m.Param.Min, m.Param.Max)
 	case Unfit:
@@ -143,7 +147,7 @@ func (c Call) Fit(params []Param) (Args, error) {
 		}
 		switch {
 		case !v.Given && !p.Optional:
-			return nil, &Misfit{Reason: Missing, Param: p}
+			return nil, lacking(p, params, text)
 		case !v.Given:
 			continue
 		}
@@ -165,6 +169,16 @@ func (c Call) Fit(params []Param) (Args, error) {
 		return nil, &Misfit{Reason: TooMany}
 	}
 	return args, nil
+}
+
+// lacking says why p got nothing. A word that is left was meant for a person
+// where all parameters are persons; else it may be another's.
+func lacking(p Param, params []Param, left string) *Misfit {
+	word, _ := nextWord(left)
+	if word == "" || slices.ContainsFunc(params, func(p Param) bool { return p.Kind != Person }) {
+		return &Misfit{Reason: Missing, Param: p}
+	}
+	return &Misfit{Reason: NotPerson, Param: p, Got: word}
 }
 
 // nextWord returns the first word of text and what follows it.

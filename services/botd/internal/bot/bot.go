@@ -1,7 +1,9 @@
 // Package bot is the way of a frame, in order, one file a stage:
 //
 //	receive.go   frames off the transport          waits only where that
-//	             presses back on a server that keeps what it has
+//	             presses back on a server that keeps what it has; where one
+//	             stands still for each frame, the rest is done right behind
+//	             (behind.go)
 //	triage.go    is it a message for a command?    never waits
 //	keep.go      journal it, pass over what came before; what finds no room
 //	             waits on disk (overflow.go)       one or two writes
@@ -19,11 +21,11 @@
 // machines (link.go, counters.go, selftest.go, idle.go).
 //
 // The reader of signal-cli-rest-api stops for nothing, not even to write a log
-// line, because that server drops what nobody reads; so the bound stands behind
-// it, and what does not fit waits on disk, or is dropped here with a counted
-// reason. signal-cli itself waits when it is not read, so there the reader waits
-// for room instead. One person's commands run one after another, in the order
-// they came; everybody else's run beside them.
+// line, because that server drops what nobody reads, or does nothing else while
+// it posts; so the bound stands behind it, and what does not fit waits on disk,
+// or is dropped here with a counted reason. signal-cli itself waits when it is
+// not read, so there the reader waits for room instead. One person's commands run
+// one after another, in the order they came; everybody else's run beside them.
 //
 // Each message carries a timing.Record from the moment its frame was read; at
 // its end the record says whose time it took.
@@ -114,6 +116,7 @@ type Bot struct {
 	link     *link                         // the transport's state
 	accounts *pool.Cache[string, struct{}] // whether our account is there, by number
 
+	arrivals *budget.Budget       // bytes of the frames that are not taken in yet; nil where each is at once
 	backlog  *budget.Budget       // bytes of the messages that wait
 	spilled  atomic.Int64         // messages that wait on disk, or just come from there
 	spilling sync.Mutex           // held while one goes there, until the ledger knows of it
@@ -207,6 +210,10 @@ func New(p Parts, o Options) *Bot {
 		_, err := p.Signal.Check(ctx)
 		return struct{}{}, err
 	})
+	if p.Signal.Traits().StandsStill {
+		b.arrivals = budget.New("botd.arrivals", behindBytes, budget.Options{OnWait: in.BudgetWait("botd.arrivals")})
+		in.ObserveBudget(b.arrivals)
+	}
 	for _, each := range []*budget.Budget{b.backlog, b.slots, b.replies, b.sends} {
 		in.ObserveBudget(each)
 	}

@@ -56,6 +56,7 @@ type Counters struct {
 	unknown  metric.Int64Counter
 	known    metric.Int64Counter
 	gaps     metric.Float64Counter
+	posts    metric.Float64Histogram
 	kinds    map[envelope.Kind]metric.AddOption
 	reasons  map[dropReason]metric.AddOption
 	classes  map[transport.Class]metric.AddOption
@@ -76,6 +77,7 @@ type Counters struct {
 //	quartet.botd.send.settled  {message}: of them, those that a receipt showed to have arrived
 //	quartet.botd.receive.gap  s: time in which frames may have been lost unseen
 //	quartet.botd.receive.silence s: how long no frame has come, whatever the connection says
+//	quartet.botd.webhook.answer  s: from the last byte of a post until its answer was written
 func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 	m := mp.Meter("quartet/services/botd")
 	c := &Counters{
@@ -107,6 +109,11 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 	}
 	if c.gaps, err = m.Float64Counter("quartet.botd.receive.gap", metric.WithUnit("s"),
 		metric.WithDescription("Time without a websocket, in which frames may have been lost.")); err != nil {
+		return nil, err
+	}
+	if c.posts, err = m.Float64Histogram("quartet.botd.webhook.answer", metric.WithUnit("s"),
+		metric.WithDescription("Time from the last byte of a post to the webhook until its answer was written. The server that posts does nothing else meanwhile."),
+		metric.WithExplicitBucketBoundaries(postBounds...)); err != nil {
 		return nil, err
 	}
 	if _, err = m.Float64ObservableGauge("quartet.botd.receive.silence", metric.WithUnit("s"),
@@ -145,6 +152,12 @@ func (c *Counters) drop(ctx context.Context, r dropReason) {
 	c.dropped.Add(ctx, 1, c.reasons[r])
 	c.drops.Add(1)
 }
+
+// postBounds are around the millisecond in which a post is to be answered.
+var postBounds = []float64{10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 100e-3, 1}
+
+// Answered notes how long a post to the webhook took to be answered.
+func (c *Counters) Answered(took time.Duration) { c.posts.Record(context.Background(), took.Seconds()) }
 
 // Missed counts a frame that was posted to the webhook while nobody received.
 func (c *Counters) Missed() { c.drop(context.Background(), dropNotReceiving) }

@@ -16,6 +16,7 @@ import (
 // those of them that are under way.
 type daemon struct {
 	pressesBack bool
+	standsStill bool
 	frames      chan string
 	cut         chan error   // breaks the link
 	onStop      func()       // comes before what is under way
@@ -45,7 +46,7 @@ func newDaemon() *daemon {
 func sentAt(n int) int64 { return 5_000_000 + int64(n) }
 
 func (d *daemon) Traits() transport.Traits {
-	return transport.Traits{PressesBack: d.pressesBack}
+	return transport.Traits{PressesBack: d.pressesBack, StandsStill: d.standsStill}
 }
 
 func (d *daemon) Receive(ctx context.Context, to transport.Receiver) error {

@@ -23,7 +23,8 @@ type link struct {
 	maxSilence time.Duration // 0: silence means nothing
 
 	mu    sync.Mutex
-	held  bool // a frame waits for room, and nothing is read; guarded by mu, as all below
+	held  int       // frames that came and are not taken in yet; guarded by mu, as all below
+	taken time.Time // what came until then is
 	open  bool
 	last  time.Time // of a sign of life
 	since time.Time // when it broke; zero for never
@@ -36,13 +37,16 @@ func newLink(maxSilence time.Duration, since time.Time) *link {
 	return &link{maxSilence: maxSilence, since: since, why: errors.New("not connected yet")}
 }
 
-// heard is until when nothing can have been missed, the zero time for never.
+// heard is until when nothing can have been missed, the zero time for never: a
+// crash would lose what is not taken in yet.
 func (l *link) heard(now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case !l.open:
 		return l.since
+	case l.held > 0:
+		return l.taken
 	case l.maxSilence == 0:
 		return now // it says nothing between frames, and is there
 	}
@@ -78,18 +82,25 @@ func (l *link) alive(now time.Time) {
 	l.mu.Unlock()
 }
 
-// hold and letGo stand around the handling of a frame: while that waits, no
-// sign of life can be seen.
-func (l *link) hold() {
+// hold and letGo stand around the taking in of a frame, one frame after another:
+// while one waits for room, no sign of life can be seen. hold returns when the
+// frame came, for letGo.
+func (l *link) hold() (came time.Time) {
 	l.mu.Lock()
-	l.held = true
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	came = time.Now()
+	if l.held == 0 {
+		l.taken = came
+	}
+	l.held++
+	return came
 }
 
-func (l *link) letGo(now time.Time) {
+func (l *link) letGo(came, now time.Time) {
 	l.mu.Lock()
-	l.held, l.last = false, now
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	l.held--
+	l.taken, l.last = came, now
 }
 
 // check returns why nothing can be received, or nil.
@@ -99,7 +110,7 @@ func (l *link) check(now time.Time) error {
 	if !l.open {
 		return fmt.Errorf("not receiving: %w", l.why)
 	}
-	if quiet := now.Sub(l.last); l.maxSilence > 0 && !l.held && quiet > l.maxSilence+deafMargin {
+	if quiet := now.Sub(l.last); l.maxSilence > 0 && l.held == 0 && quiet > l.maxSilence+deafMargin {
 		return fmt.Errorf("not receiving: nothing has come from the server for %s", quiet.Round(time.Second))
 	}
 	return nil

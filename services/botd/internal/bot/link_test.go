@@ -23,11 +23,11 @@ func TestSilenceOfALink(t *testing.T) {
 	if l.check(after(46*time.Second+deafMargin)) == nil {
 		t.Error("silence for longer than the bound was not noticed")
 	}
-	l.hold()
+	came := l.hold()
 	if err := l.check(after(time.Hour)); err != nil {
 		t.Errorf("while a frame waits for room: %v", err)
 	}
-	l.letGo(after(time.Hour))
+	l.letGo(came, after(time.Hour))
 	if err := l.check(after(time.Hour + time.Second)); err != nil {
 		t.Errorf("just after: %v", err)
 	}
@@ -48,5 +48,29 @@ func TestGapIsCountedFromTheLastSignOfLife(t *testing.T) {
 	l.down(errors.New("refused")) // trying again in vain begins no new gap
 	if gap := l.up(start.Add(3 * time.Minute)); gap != 2*time.Minute {
 		t.Errorf("gap %s, want 2m", gap)
+	}
+}
+
+// Until a frame is taken in, a crash would lose it, and the gap has to begin
+// before it came.
+func TestNothingIsHeardBeyondWhatIsNotTakenIn(t *testing.T) {
+	for _, maxSilence := range []time.Duration{0, 45 * time.Second} {
+		l := newLink(maxSilence, time.Time{})
+		l.up(time.Now())
+		first := l.hold()
+		second := l.hold()
+		later := second.Add(time.Minute)
+		l.alive(later)
+		if at := l.heard(later); !at.Equal(first) {
+			t.Errorf("with two: heard until %s, the first came at %s", at, first)
+		}
+		l.letGo(first, later)
+		if at := l.heard(later); at.After(second) {
+			t.Errorf("with one: heard until %s, it came at %s", at, second)
+		}
+		l.letGo(second, later)
+		if at := l.heard(later); !at.Equal(later) {
+			t.Errorf("with none: heard until %s, want %s", at, later)
+		}
 	}
 }

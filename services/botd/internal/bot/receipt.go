@@ -18,7 +18,7 @@ const clockSkew = 5 * time.Second
 // author has asked for something of which nobody knows whether the answer went
 // out, and that was being sent at that moment, then it did.
 func (b *Bot) receipt(ctx context.Context, in *envelope.Message) {
-	strange := slices.DeleteFunc(in.Receipt.Timestamps, b.Out.Sent)
+	strange := slices.DeleteFunc(in.Receipts, b.Out.Sent)
 	// Anybody may send receipts, and many: one look tells whether they can matter.
 	if len(strange) == 0 || len(b.unsettled(in.Sender, slices.Min(strange), slices.Max(strange))) == 0 {
 		return

@@ -58,7 +58,9 @@ func (b *Bot) listen(ctx context.Context) (open time.Duration, err error) {
 	}
 	b.Out.Found()
 	r := &reader{Bot: b, ctx: ctx}
+	end := r.takeInBehind()
 	err = b.Signal.Receive(ctx, r)
+	end()
 	if !r.opened.IsZero() {
 		open = time.Since(r.opened)
 	}
@@ -70,6 +72,7 @@ type reader struct {
 	*Bot
 	ctx    context.Context // of the connection, for what is counted and logged
 	opened time.Time
+	behind chan arrival // nil where frames are taken in at once
 }
 
 func (r *reader) Open() {
@@ -81,14 +84,17 @@ func (r *reader) Open() {
 }
 
 func (r *reader) Frame(ctx context.Context, raw []byte) {
-	readAt := time.Now()
+	readAt := r.link.hold()
 	r.Counters.read(readAt)
+	if r.behind != nil {
+		r.leaveBehind(ctx, raw, readAt)
+		return
+	}
 	if r.Store.Durable() {
 		ctx = r.ctx // what still comes during a stop waits there, not here for room
 	}
-	r.link.hold()
 	r.onFrame(ctx, raw, readAt)
-	r.link.letGo(time.Now())
+	r.link.letGo(readAt, time.Now())
 }
 
 func (r *reader) Rejected(why transport.Reject, _ int64) { r.Counters.drop(r.ctx, dropReason(why)) }

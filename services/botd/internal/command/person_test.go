@@ -59,7 +59,7 @@ func TestNobodyIgnoresThemselves(t *testing.T) {
 func TestNobodyIsIgnoredByName(t *testing.T) {
 	d := &decision{}
 	_, err := ask(t, command.Ignoruj(said.Polish, func(asked.Mention) bool { return false }, d.take("ignore")), toBoss, "Ala")
-	if m, ok := errors.AsType[*asked.Misfit](err); !ok || m.Reason != asked.Missing || d.what != "" {
+	if m, ok := errors.AsType[*asked.Misfit](err); !ok || m.Reason != asked.NotPerson || m.Got != "Ala" || d.what != "" {
 		t.Errorf("%v, and it did %q", err, d.what)
 	}
 }

@@ -52,7 +52,7 @@ type Config struct {
 	DrainTimeout   settings.Seconds `env:"DRAIN_TIMEOUT" envDefault:"15s" doc:"How long a stop waits for the messages that were taken."`
 
 	StateDir string `env:"STATE_DIR" doc:"Folder for what must survive a restart: which messages were taken and what became of each. It holds the text of a message until that is answered and the store is next shortened, and at most 192 MiB. Without one, a restart forgets all of it."`
-	Sync     string `env:"SYNC" envDefault:"group" doc:"When the folder is safe from a loss of power: group, within 50 ms, or always, before each step is acted on, at the price of a sync a step. A crash of the bot loses nothing either way."`
+	Sync     string `env:"SYNC" envDefault:"group" doc:"When the folder is safe from a loss of power: group, within 50 ms, or always, before each step is acted on, at the price of a sync a step. A crash of the bot loses nothing of it either way."`
 
 	Prefixes []string `env:"PREFIX" envDefault:"!" doc:"What a message must begin with to be a command, as ! or bot:, with a sign at its end; several with commas between them. The first is the one that help shows."`
 	Lang     string   `env:"LANG" envDefault:"pl" doc:"The language that the bot speaks, pl or en. Commands have names in both."`

@@ -74,16 +74,9 @@ type Message struct {
 	Mentions    []asked.Mention `json:",omitempty"`
 	Attachments []string        `json:",omitempty"` // ids of what was sent along, at most 32
 
-	Edits   int64   `json:",omitempty"` // the Timestamp of the message that this one changes; 0 when it changes none
-	Deletes int64   `json:",omitempty"` // the Timestamp of the message that this one deletes; 0 when it deletes none
-	Receipt Receipt `json:",omitzero"`
-}
-
-// Receipt says what became of messages of ours at the sender's.
-type Receipt struct {
-	Delivered  bool    `json:",omitempty"`
-	Read       bool    `json:",omitempty"` // or viewed
-	Timestamps []int64 `json:",omitempty"` // which messages; the first 256 of them
+	Edits    int64   `json:",omitempty"` // the Timestamp of the message that this one changes; 0 when it changes none
+	Deletes  int64   `json:",omitempty"` // the Timestamp of the message that this one deletes; 0 when it deletes none
+	Receipts []int64 `json:",omitempty"` // of KindReceipt: the Timestamps of messages that came to the sender, the first 256 of them
 }
 
 // ErrFrame marks bytes that are no frame.
@@ -173,7 +166,7 @@ func (f *frame) message(kind Kind) Message {
 		m.Timestamp = d.timestamp
 	}
 	if kind == KindReceipt {
-		m.Receipt = Receipt{e.receipt.delivered, e.receipt.opened || e.receipt.watched, takeNumbers(&e.receipt.timestamps)}
+		m.Receipts = takeNumbers(&e.receipt.timestamps)
 	}
 	return m
 }

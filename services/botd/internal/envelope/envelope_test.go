@@ -75,12 +75,12 @@ func TestFramesAreRead(t *testing.T) {
 		{
 			"a receipt",
 			from(`"timestamp":9,"receiptMessage":{"when":9,"isDelivery":true,"isRead":false,"isViewed":false,"timestamps":[7,8]}`),
-			text(envelope.Message{Kind: envelope.KindReceipt, Timestamp: 9, Receipt: envelope.Receipt{Delivered: true, Timestamps: []int64{7, 8}}}),
+			text(envelope.Message{Kind: envelope.KindReceipt, Timestamp: 9, Receipts: []int64{7, 8}}),
 		},
 		{
 			"a receipt of what was viewed",
 			from(`"timestamp":9,"receiptMessage":{"isDelivery":false,"isRead":null,"isViewed":true,"timestamps":[7]}`),
-			text(envelope.Message{Kind: envelope.KindReceipt, Timestamp: 9, Receipt: envelope.Receipt{Read: true, Timestamps: []int64{7}}}),
+			text(envelope.Message{Kind: envelope.KindReceipt, Timestamp: 9, Receipts: []int64{7}}),
 		},
 		{
 			"our other device wrote to a group",
@@ -195,7 +195,7 @@ func TestParseRefusesWhatIsNoFrame(t *testing.T) {
 		`{"envelope":{}} {}`, `{"envelope":{}}x`, `{"envelope":{},}`, `{"envelope":{}"x":1}`, `{"envelope" {}}`, `{envelope:{}}`, `{"error":""}`,
 		`{"envelope":{"sourceDevice":"2"}}`, `{"envelope":{"timestamp":1.5}}`, `{"envelope":{"timestamp":1e3}}`, `{"envelope":{"timestamp":99999999999999999999}}`,
 		`{"envelope":{"dataMessage":{"message":7}}}`, `{"envelope":{"dataMessage":{"mentions":{}}}}`, `{"envelope":{"dataMessage":{"mentions":[7]}}}`,
-		`{"envelope":{"dataMessage":{"groupInfo":"x"}}}`, `{"envelope":{"typingMessage":true}}`, `{"envelope":{"receiptMessage":{"isRead":1}}}`,
+		`{"envelope":{"dataMessage":{"groupInfo":"x"}}}`, `{"envelope":{"typingMessage":true}}`, `{"envelope":{"receiptMessage":{"timestamps":1}}}`,
 		`{"envelope":{"x":01}}`, `{"envelope":{"x":-}}`, `{"envelope":{"x":- 1}}`, `{"envelope":{"x":1.}}`, `{"envelope":{"x":1e}}`, `{"envelope":{"x":.5}}`,
 		`{"envelope":{"x":nul}}`, `{"envelope":{"x":truer}}`, `{"envelope":{"x":"\x"}}`, `{"envelope":{"x":"\u12g4"}}`, "{\"envelope\":{\"x\":\"\n\"}}", `{"envelope":{"x":"\"}}`,
 		`{"envelope":{"x":[1,]}}`, `{"envelope":{"x":[1 2]}}`, `{"envelope":{"x":{"y"}}}`, `{"envelope":{"x":[}]}}`,
@@ -225,8 +225,8 @@ func TestWhatAFrameTellsIsBounded(t *testing.T) {
 		t.Errorf("%d attachments, %v", len(m.Attachments), err)
 	}
 	m, err = envelope.Parse([]byte(from(`"receiptMessage":{"isRead":true,"timestamps":[` + list(1000, "7") + `]}`)))
-	if err != nil || len(m.Receipt.Timestamps) != 256 || m.Receipt.Timestamps[255] != 7 {
-		t.Errorf("%d timestamps, %v", len(m.Receipt.Timestamps), err)
+	if err != nil || len(m.Receipts) != 256 || m.Receipts[255] != 7 {
+		t.Errorf("%d timestamps, %v", len(m.Receipts), err)
 	}
 }
 

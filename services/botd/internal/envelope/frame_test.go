@@ -18,7 +18,7 @@ func TestOfANameThatComesTwiceTheLastValueCounts(t *testing.T) {
 	old := map[string]string{
 		"account": `"old"`, "sourceUuid": `"old"`, "sourceNumber": `"old"`, "sourceName": `"old"`, "sourceDevice": `3`, "timestamp": `3`, "message": `"old"`,
 		"dataMessage": data, "editMessage": edit, "syncMessage": `{"sentMessage":` + sent + `}`, "sentMessage": sent,
-		"receiptMessage": `{"isDelivery":true,"isRead":true,"isViewed":true,"timestamps":[3]}`, "timestamps": `[3]`, "isRead": `true`, "isDelivery": `true`,
+		"receiptMessage": `{"timestamps":[3]}`, "timestamps": `[3]`,
 		"mentions": `[{"uuid":"old","number":"old","start":3,"length":3}]`, "attachments": `[{"id":"old"}]`, "id": `"old"`, "uuid": `"old"`, "start": `3`,
 		"groupInfo": `{"groupId":"old","groupName":"old","type":"UPDATE"}`, "remoteDelete": `{"timestamp":3}`, "exception": `{}`,
 		"envelope": `{"sourceUuid":"old","sourceNumber":"old","sourceName":"old","sourceDevice":3,"timestamp":3,"typingMessage":{},"dataMessage":` + data + `}`,

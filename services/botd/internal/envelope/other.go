@@ -9,10 +9,8 @@ type synced struct {
 }
 
 type receipt struct {
-	is              bool
-	delivered       bool
-	opened, watched bool // read, viewed
-	timestamps      list
+	is         bool
+	timestamps list
 }
 
 func (y *synced) read(s *scanner) {
@@ -62,16 +60,9 @@ func (r *receipt) read(s *scanner) {
 	}
 	r.is = true
 	for more := s.open('{'); more; more = s.more('{') {
-		switch string(s.name()) {
-		case "isDelivery":
-			s.flag(&r.delivered)
-		case "isRead":
-			s.flag(&r.opened)
-		case "isViewed":
-			s.flag(&r.watched)
-		case "timestamps":
+		if string(s.name()) == "timestamps" {
 			r.timestamps.numbers(s)
-		default:
+		} else {
 			s.skip(0)
 		}
 	}

@@ -61,11 +61,6 @@ func (m members) number(name string) (n int64) {
 	return n
 }
 
-func (m members) flag(name string) (b bool) {
-	m.into(name, &b)
-	return b
-}
-
 // reference is Parse by encoding/json, as plain as can be.
 func reference(raw []byte) (m envelope.Message, err error) {
 	defer func() {
@@ -102,8 +97,6 @@ func reference(raw []byte) (m envelope.Message, err error) {
 	to := cmp.Or(sent.text("destinationUuid"), sent.text("destinationNumber"), sent.text("destination"))
 	times := []*int64{}
 	receipt.into("timestamps", &times)
-	delivered, read := receipt.flag("isDelivery"), receipt.flag("isRead")
-	read = receipt.flag("isViewed") || read
 	m.To = to
 	switch {
 	case data != nil:
@@ -131,12 +124,11 @@ func reference(raw []byte) (m envelope.Message, err error) {
 		}
 	case receipt != nil:
 		m.Kind = envelope.KindReceipt
-		m.Receipt.Delivered, m.Receipt.Read = delivered, read
 		for _, n := range times[:min(len(times), 256)] {
 			if n == nil {
 				n = new(int64)
 			}
-			m.Receipt.Timestamps = append(m.Receipt.Timestamps, *n)
+			m.Receipts = append(m.Receipts, *n)
 		}
 	case typing != nil:
 		m.Kind = envelope.KindTyping

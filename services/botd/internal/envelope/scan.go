@@ -108,20 +108,6 @@ func (s *scanner) text(to *[]byte) {
 	}
 }
 
-// flag reads true, false or null.
-func (s *scanner) flag(to *bool) {
-	*to = false
-	switch s.next() {
-	case 't':
-		s.word("true")
-		*to = true
-	case 'f':
-		s.word("false")
-	default:
-		s.word("null")
-	}
-}
-
 // integer reads a whole number or null.
 func (s *scanner) integer(to *int64) {
 	*to = 0

@@ -61,6 +61,7 @@ var en = [keys]string{
 
 	missing:    "Something is missing: {param}.",
 	notNumber:  "{param}: “{got}” is not a whole number.",
+	notPerson:  "{param}: “{got}” does not tell me who is meant. Mention them with @, or give their uuid.",
 	outOfRange: "{param}: “{got}” is not between {min} and {max}.",
 	tooMany:    "That is too much at once.",
 	unfit:      "{param}: “{got}” does not fit here.",

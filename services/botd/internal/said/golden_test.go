@@ -75,6 +75,7 @@ func examples(l said.Lang) []example {
 		{"NoCommand", l.NoCommand("kott")},
 		{"BadArguments", l.BadArguments(&asked.Misfit{Reason: asked.Missing, Param: params[0]}, usage)},
 		{"BadArguments", l.BadArguments(&asked.Misfit{Reason: asked.NotNumber, Param: seconds, Got: "dużo"}, usage)},
+		{"BadArguments", l.BadArguments(&asked.Misfit{Reason: asked.NotPerson, Param: asked.Param{Name: "person", Kind: asked.Person}, Got: "Ala"}, l.Usage("!ignoruj", []asked.Param{{Name: "person", Kind: asked.Person}}))},
 		{"BadArguments", l.BadArguments(&asked.Misfit{Reason: asked.OutOfRange, Param: seconds, Got: "3601"}, usage)},
 		{"BadArguments", l.BadArguments(&asked.Misfit{Reason: asked.TooMany, Got: "x"}, usage)},
 		{"BadArguments", l.BadArguments(&asked.Misfit{Reason: asked.Unfit, Param: asked.Param{Name: "switch"}, Got: "może"}, l.Usage("!podsłuch", []asked.Param{{Name: "switch"}}))},

@@ -128,6 +128,8 @@ func (l Lang) BadArguments(m *asked.Misfit, how string) string {
 		fault = l.say(missing, param)
 	case asked.NotNumber:
 		fault = l.say(notNumber, param, theirs("got", m.Got))
+	case asked.NotPerson:
+		fault = l.say(notPerson, param, theirs("got", m.Got))
 	case asked.OutOfRange:
 		fault = l.say(outOfRange, param, theirs("got", m.Got), count("min", int(m.Param.Min)), count("max", int(m.Param.Max)))
 	case asked.Unfit:

@@ -64,6 +64,7 @@ const (
 
 	missing
 	notNumber
+	notPerson
 	outOfRange
 	tooMany
 	unfit

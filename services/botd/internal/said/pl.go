@@ -61,6 +61,7 @@ var pl = [keys]string{
 
 	missing:    "Brakuje tu: {param}.",
 	notNumber:  "{param}: „{got}” to nie liczba całkowita.",
+	notPerson:  "{param}: po słowie „{got}” nie poznam, o kogo chodzi. Oznacz tę osobę przez @ albo podaj jej uuid.",
 	outOfRange: "{param}: „{got}” jest poza zakresem od {min} do {max}.",
 	tooMany:    "To za dużo na raz.",
 	unfit:      "{param}: „{got}” tu nie pasuje.",

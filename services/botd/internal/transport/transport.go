@@ -44,6 +44,10 @@ type Traits struct {
 	// Without it Frame must return at once.
 	PressesBack bool
 
+	// StandsStill means that the server does nothing else before Frame has
+	// returned, not even answer our calls: then Frame must not wait for a disk.
+	StandsStill bool
+
 	// MaxSilence is how long a link that works shows no sign of life at most,
 	// while Frame is not holding it up. 0: it may be silent for ever.
 	MaxSilence time.Duration

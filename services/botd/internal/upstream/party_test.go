@@ -75,7 +75,7 @@ func (p *party) pictures() *upstream.Pictures {
 }
 
 // hosts are these hosts, to be asked.
-func hosts(t *testing.T, patterns ...string) upstream.Hosts {
+func hosts(t testing.TB, patterns ...string) upstream.Hosts {
 	t.Helper()
 	h, err := upstream.ParseHosts(patterns)
 	if err != nil {

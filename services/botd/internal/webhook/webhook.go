@@ -7,7 +7,7 @@
 // not at all, is lost, so a refusal here says why and does not help the sender.
 // And while a post is open the container processes nothing, not even the answer
 // to a send of ours; so the handler hands the frame to a receiver that returns
-// at once, answers, and never waits for anything else.
+// at once (Traits say StandsStill), answers, and never waits for anything else.
 //
 // Who can post can pretend to be anybody. With a token set, it has to be the
 // last element of the path; without one only this machine may post. Where a
@@ -27,6 +27,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"quartet/services/botd/internal/transport"
 )
@@ -40,9 +41,10 @@ const keptBuffer = 256 << 10
 // Handler takes posts and is the source of the frames in them. It is safe for
 // concurrent use.
 type Handler struct {
-	token  [sha256.Size]byte // digest of the token
-	asks   bool              // whether there is one
-	missed func()            // told of each post that came while nobody received
+	token    [sha256.Size]byte // digest of the token
+	asks     bool              // whether there is one
+	missed   func()            // told of each post that came while nobody received
+	answered func(took time.Duration)
 
 	turn  chan struct{}      // one slot: frames go one after another
 	to    transport.Receiver // owned by who has the turn; nil while nobody receives
@@ -53,9 +55,10 @@ var _ transport.Source = (*Handler)(nil)
 
 // New returns a handler. token is "", or letters, digits and -._~ that nobody
 // can guess. missed is called for each post that comes while nobody receives:
-// its frame is lost.
-func New(token string, missed func()) (*Handler, error) {
-	h := &Handler{missed: missed, turn: make(chan struct{}, 1)}
+// its frame is lost. answered is called for each that was handed on, with the
+// time from its last byte until its answer was written.
+func New(token string, missed func(), answered func(took time.Duration)) (*Handler, error) {
+	h := &Handler{missed: missed, answered: answered, turn: make(chan struct{}, 1)}
 	if token == "" {
 		return h, nil
 	}
@@ -74,9 +77,9 @@ func reserved(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~", r))
 }
 
-// Traits say that Frame must not wait, and that silence means nothing: the
-// container posts when there is something to post.
-func (h *Handler) Traits() transport.Traits { return transport.Traits{} }
+// Traits say that the container waits for each post, and that silence means
+// nothing: it posts when there is something to post.
+func (h *Handler) Traits() transport.Traits { return transport.Traits{StandsStill: true} }
 
 // Receive hands on what is posted until ctx ends.
 func (h *Handler) Receive(ctx context.Context, to transport.Receiver) error {
@@ -111,8 +114,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	buf := buffers.Get().(*bytes.Buffer)
 	buf.Reset()
 	_, err := buf.ReadFrom(io.LimitReader(r.Body, transport.MaxFrame+1))
+	readAt := time.Now()
 	if status := h.take(frameOf(buf.Bytes(), err), max(r.ContentLength, int64(buf.Len()))); status != http.StatusOK {
 		http.Error(w, http.StatusText(status), status)
+	} else {
+		w.Header().Set("Content-Length", "0")     // or what is written here would not be all of it
+		_ = http.NewResponseController(w).Flush() // net/http would, and a moment later; a poster that has gone changes nothing
+		h.answered(time.Since(readAt))
 	}
 	if buf.Cap() <= keptBuffer {
 		buffers.Put(buf)

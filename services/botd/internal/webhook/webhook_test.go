@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
+	"time"
 
 	"quartet/services/botd/internal/transport"
 	"quartet/services/botd/internal/webhook"
@@ -24,8 +25,9 @@ const (
 	line  = `{"jsonrpc":"2.0","method":"receive","params":` + frame + `}`
 )
 
-// missed counts the posts that came while nobody received.
-var missed atomic.Int64
+// missed counts the posts that came while nobody received, and replied those
+// whose answer's time was told.
+var missed, replied atomic.Int64
 
 // receiver notes what it is told.
 type receiver struct {
@@ -49,7 +51,7 @@ func (r *receiver) Rejected(why transport.Reject, bytes int64) {
 // receiving returns a handler that hands on to a receiver, and what ends that.
 func receiving(t *testing.T, token string, to transport.Receiver) (h *webhook.Handler, end func()) {
 	t.Helper()
-	h, err := webhook.New(token, func() { missed.Add(1) })
+	h, err := webhook.New(token, func() { missed.Add(1) }, func(time.Duration) { replied.Add(1) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,6 +92,7 @@ func post(h http.Handler, path string, body io.Reader, change ...func(*http.Requ
 func TestFramesAreHandedOnInOrderAndAnswered(t *testing.T) {
 	var to receiver
 	h, end := receiving(t, "", &to)
+	told := replied.Load()
 	for i := range 100 {
 		body := strings.Replace(line, `"timestamp":1`, fmt.Sprintf(`"timestamp":%d`, i), 1)
 		if code := post(h, "/hook", strings.NewReader(body)); code != http.StatusOK {
@@ -97,8 +100,8 @@ func TestFramesAreHandedOnInOrderAndAnswered(t *testing.T) {
 		}
 	}
 	end()
-	if len(to.frames) != 100 || to.opens != 1 || to.alive != 100 {
-		t.Errorf("%d frames, %d signs of life", len(to.frames), to.alive)
+	if len(to.frames) != 100 || to.opens != 1 || to.alive != 100 || replied.Load()-told != 100 {
+		t.Errorf("%d frames, %d signs of life, told of %d answers", len(to.frames), to.alive, replied.Load()-told)
 	}
 	for i, f := range to.frames {
 		if want := strings.Replace(frame, `"timestamp":1`, fmt.Sprintf(`"timestamp":%d`, i), 1); f != want {
@@ -181,7 +184,7 @@ func TestOnlyWhoMayPostIsHeard(t *testing.T) {
 
 func TestABadTokenIsRefused(t *testing.T) {
 	for _, bad := range []string{"short", strings.Repeat("x", 15), "0123456789abcde/", "0123456789abcdefż", "0123456789abcdef%20"} {
-		if _, err := webhook.New(bad, nil); err == nil || strings.Contains(err.Error(), bad) {
+		if _, err := webhook.New(bad, nil, nil); err == nil || strings.Contains(err.Error(), bad) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -256,8 +259,8 @@ func TestManyPostsAtOnceReachTheReceiverOneByOne(t *testing.T) {
 					return
 				}
 				resp.Body.Close()
-				if resp.StatusCode != http.StatusOK {
-					t.Errorf("answered %d", resp.StatusCode)
+				if resp.StatusCode != http.StatusOK || resp.ContentLength != 0 {
+					t.Errorf("answered %d, %d bytes", resp.StatusCode, resp.ContentLength)
 				}
 			}
 		})
@@ -324,7 +327,7 @@ func TestAFrameIsHandedOnThoughItsPosterHasGone(t *testing.T) {
 }
 
 func BenchmarkPost(b *testing.B) {
-	h, err := webhook.New("", func() {})
+	h, err := webhook.New("", func() {}, func(time.Duration) {})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -361,7 +364,7 @@ func FuzzPost(f *testing.F) {
 		f.Add(seed)
 	}
 	var to receiver
-	h, err := webhook.New("", func() {})
+	h, err := webhook.New("", func() {}, func(time.Duration) {})
 	if err != nil {
 		f.Fatal(err)
 	}
