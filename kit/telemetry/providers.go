@@ -37,7 +37,7 @@ func (t *Telemetry) startProviders(ctx context.Context, o Options, chosen export
 	if chosen.disabled {
 		return nil
 	}
-	return errors.Join(t.startMetrics(ctx, res, chosen.metrics, registry), t.startTraces(ctx, res, chosen.traces))
+	return errors.Join(t.startMetrics(ctx, res, chosen.metrics, registry, o.Producers), t.startTraces(ctx, res, chosen.traces))
 }
 
 // describe is who we are. The environment may add to it and override it.
@@ -73,16 +73,22 @@ func registerRuntime(registry *prometheus.Registry, res *resource.Resource) erro
 	return nil
 }
 
-// startMetrics sets the registry up as a reader, and OTLP as another if asked.
-func (t *Telemetry) startMetrics(ctx context.Context, res *resource.Resource, otlp bool, registry *prometheus.Registry) error {
+// startMetrics sets the registry up as a reader, and OTLP as another if asked;
+// both hear the producers too.
+func (t *Telemetry) startMetrics(ctx context.Context, res *resource.Resource, otlp bool, registry *prometheus.Registry, producers []sdkmetric.Producer) error {
 	// The strategy is the exporter's default today; its authors announce that
 	// the default may change, and v0.59 shipped wrong suffixes.
-	exporter, err := otelprom.New(
+	scrape := []otelprom.Option{
 		otelprom.WithRegisterer(registry),
 		otelprom.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
 		otelprom.WithoutScopeInfo(),
 		otelprom.WithResourceAsConstantLabels(attribute.NewAllowKeysFilter(semconv.ServiceNameKey)),
-	)
+	}
+	var pushed []sdkmetric.PeriodicReaderOption
+	for _, p := range producers {
+		scrape, pushed = append(scrape, otelprom.WithProducer(p)), append(pushed, sdkmetric.WithProducer(p))
+	}
+	exporter, err := otelprom.New(scrape...)
 	if err != nil {
 		return fmt.Errorf("make the Prometheus exporter: %w", err)
 	}
@@ -92,7 +98,7 @@ func (t *Telemetry) startMetrics(ctx context.Context, res *resource.Resource, ot
 		if err != nil {
 			return fmt.Errorf("make the OTLP exporter of metrics: %w", err)
 		}
-		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(push)))
+		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(push, pushed...)))
 	}
 	provider := sdkmetric.NewMeterProvider(options...)
 	t.MeterProvider, t.flush = provider, append(t.flush, provider.Shutdown)

@@ -37,6 +37,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"quartet/kit/timing"
@@ -68,6 +69,10 @@ type Options struct {
 	// should heed its context, which ends after two seconds; after three, a
 	// service that does not answer is not ready. nil means always ready.
 	Ready func(ctx context.Context) error
+
+	// Producers bring metrics that a service has counted by itself, where a
+	// histogram of the SDK would cost it more than what it measures.
+	Producers []sdkmetric.Producer
 
 	// Routes, if set, adds a service's own endpoints to the admin server.
 	Routes func(mux *http.ServeMux)

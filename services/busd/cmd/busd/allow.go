@@ -1,0 +1,152 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/wire"
+)
+
+// question is whether a message may pass.
+type question struct {
+	sender, receiver party
+	message          policy.Message
+}
+
+// party is one side of a message.
+type party struct {
+	identity policy.Identity
+	names    policy.Names
+}
+
+func (p *party) isBus() bool { return len(p.names) == 1 && p.names[0] == policy.Driver }
+
+// parseQuestion reads the three arguments of --would-allow.
+func parseQuestion(sender, receiver, message string) (q question, err error) {
+	if q.sender, err = parseParty(sender); err != nil {
+		return q, fmt.Errorf("SENDER: %w", err)
+	}
+	if !q.sender.identity.Known && !q.sender.isBus() {
+		return q, errors.New("SENDER: has no uid=, and rules are for users")
+	}
+	if q.receiver, err = parseParty(receiver); err != nil {
+		return q, fmt.Errorf("RECEIVER: %w", err)
+	}
+	q.message.Type = policy.MethodCall
+	if err := eachPair(message, q.set); err != nil {
+		return q, fmt.Errorf("MESSAGE: %w", err)
+	}
+	if q.message.Destination == "" && q.message.Type != policy.Signal && len(q.receiver.names) > 0 {
+		q.message.Destination = q.receiver.names[0]
+	}
+	return q, nil
+}
+
+// parseParty reads uid=…,gid=…,name=…, or a bus name alone.
+func parseParty(text string) (p party, err error) {
+	if !strings.Contains(text, "=") {
+		text = "name=" + text
+	}
+	err = eachPair(text, func(key, value string) error {
+		if key == "name" {
+			if !wire.ValidBusName(value) {
+				return fmt.Errorf("%q is no bus name", value)
+			}
+			p.names = append(p.names, value)
+			return nil
+		}
+		id, err := strconv.ParseUint(value, 10, 32)
+		if err != nil {
+			return fmt.Errorf("%s=%s: not a number", key, value)
+		}
+		switch key {
+		case "uid":
+			p.identity.UID, p.identity.Known = uint32(id), true
+		case "gid":
+			p.identity.GIDs = append(p.identity.GIDs, uint32(id))
+		default:
+			return fmt.Errorf("%q is none of uid, gid and name", key)
+		}
+		return nil
+	})
+	return p, err
+}
+
+func eachPair(text string, set func(key, value string) error) error {
+	for pair := range strings.SplitSeq(text, ",") {
+		key, value, is := strings.Cut(pair, "=")
+		if !is || value == "" {
+			return fmt.Errorf("%q is not key=value", pair)
+		}
+		if err := set(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var messageTypes = map[string]uint8{"method_call": policy.MethodCall, "method_return": policy.MethodReturn, "error": policy.Error, "signal": policy.Signal}
+
+// set takes one key of MESSAGE.
+func (q *question) set(key, value string) (err error) {
+	m := &q.message
+	switch key {
+	case "type":
+		known := false
+		if m.Type, known = messageTypes[value]; !known {
+			return fmt.Errorf("type=%s: it is method_call, method_return, error or signal", value)
+		}
+	case "interface":
+		m.Interface = value
+	case "member":
+		m.Member = value
+	case "path":
+		m.Path = value
+	case "error":
+		m.ErrorName = value
+	case "destination":
+		m.Destination = value
+	case "fds":
+		var n uint64
+		n, err = strconv.ParseUint(value, 10, 32)
+		m.UnixFDs = uint32(n)
+	case "requested_reply":
+		m.RequestedReply, err = strconv.ParseBool(value)
+	default:
+		return fmt.Errorf("%q is none of type, interface, member, path, error, destination, fds and requested_reply", key)
+	}
+	if err != nil {
+		return fmt.Errorf("%s=%s: %w", key, value, err)
+	}
+	return nil
+}
+
+// answer prints each verdict and where it comes from. It returns errRefused
+// when one of them is a refusal.
+func (q *question) answer(out io.Writer, set *policy.Set) error {
+	allowed := true
+	say := func(what string, v policy.Verdict) {
+		fmt.Fprintf(out, "%-8s %s\n", what, v)
+		allowed = allowed && v.Allow
+	}
+	if !q.sender.isBus() {
+		say("connect", set.MayConnect(q.sender.identity, uint32(os.Geteuid())))
+		say("send", set.For(q.sender.identity).CanSend(&q.message, q.receiver.names))
+	}
+	switch {
+	case q.receiver.isBus():
+	case q.receiver.identity.Known:
+		say("receive", set.For(q.receiver.identity).CanReceive(&q.message, q.sender.names, false))
+	default:
+		fmt.Fprintln(out, "receive  unknown: RECEIVER has no uid=")
+	}
+	if !allowed {
+		return errRefused
+	}
+	return nil
+}

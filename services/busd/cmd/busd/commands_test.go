@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/config.md")
+
+func output(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	err := run(t.Context(), args, &out)
+	return out.String(), err
+}
+
+// What operators read must be what the program reads.
+func TestConfigPageIsCurrent(t *testing.T) {
+	table, err := output(t, "env", "--markdown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "# Configuration of busd by environment\n\nMade by `busd env --markdown`; after a change run\n`go test ./services/busd/cmd/busd -update`. What the bus allows and where it\nlistens is in dbus-daemon's configuration file.\n\n" + table
+	const page = "../../docs/config.md"
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || string(got) != want {
+		t.Errorf("docs/config.md is not what busd env --markdown prints (%v); run this test with -update", err)
+	}
+}
+
+func TestWrongUsageOfSubCommands(t *testing.T) {
+	for _, args := range [][]string{
+		{"serve"}, {"env", "--json"}, {"version", "1"}, {"top", "--all"}, {"top", "a", "b"}, {"healthcheck", ""}, {"check"}, {"check", "--x"}, {"check", "x", "y"},
+		{"check", "x", "--would-allow", "uid=1"},
+		{"check", "x", "--would-allow", "gid=1", "a.b", "member=C"},
+		{"check", "x", "--would-allow", "uid=1", "a", "member=C"},
+		{"check", "x", "--would-allow", "uid=root", "a.b", "member=C"},
+		{"check", "x", "--would-allow", "uid=1", "a.b", "type=call"},
+		{"check", "x", "--would-allow", "uid=1", "a.b", "member"},
+		{"check", "x", "--would-allow", "uid=1", "a.b", "fds=many"},
+	} {
+		if out, err := output(t, args...); !errors.Is(err, errUsage) || out != "" {
+			t.Errorf("busd %q: error %v, printed %q", args, err, out)
+		}
+	}
+}
+
+func TestHelpNamesEverySubCommand(t *testing.T) {
+	out, err := output(t, "help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"--print-address[=DESCRIPTOR]", "--standalone", "busd check CONFIG", "--would-allow", "busd top", "busd env", "busd healthcheck", "busd version"} {
+		if !strings.Contains(out, word) {
+			t.Errorf("%s is missing in:\n%s", word, out)
+		}
+	}
+}
+
+func TestCheckExplains(t *testing.T) {
+	p := newPlace(t, `<type>system</type><auth>EXTERNAL</auth><limit name="max_names_per_connection">7</limit><servicedir>DIR</servicedir>
+<policy user="nobody-has-this-name"><deny own="*"/></policy>`+open)
+	service := "[D-BUS Service]\nName=a.b\nExec=/bin/true\nSystemdService=ab.service\n"
+	if err := os.WriteFile(p.dir+"/x.service", []byte(service), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := output(t, "check", p.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"type         system", "listens on   " + p.address(), "auth         EXTERNAL", `context="default"`, "4 allow,   0 deny  " + p.config + ":2",
+		"max_names_per_connection         7 in place of 512", "/bin/true; by systemd: ab.service", "warning: " + p.config + ":2",
+	} {
+		if !strings.Contains(out, line) {
+			t.Errorf("%q is missing in:\n%s", line, out)
+		}
+	}
+	p.write(t, "<listen>x</listen>\n<bogus/>")
+	if _, err := output(t, "check", p.config); err == nil || errors.Is(err, errUsage) || !strings.Contains(err.Error(), p.config+":2") {
+		t.Errorf("a faulty one: %v", err)
+	}
+}
+
+func TestCheckNamesTheDecidingRule(t *testing.T) {
+	p := newPlace(t, `<policy context="default">
+<allow user="*"/><allow receive_sender="*"/>
+<deny send_destination="*"/>
+<allow send_destination="a.b" send_interface="a.I"/>
+</policy>
+<policy group="100">
+<deny receive_sender="x.y"/>
+</policy>`)
+	for _, tt := range []struct {
+		sender, receiver, message string
+		says                      []string
+		refused                   bool
+	}{
+		{"uid=1", "uid=2,name=a.b", "interface=a.I,member=C", []string{"connect  allowed by " + p.config + ":2", "send     allowed by " + p.config + ":4", "receive  allowed by " + p.config + ":2"}, false},
+		{"uid=1", "a.b", "interface=a.J,member=C", []string{"send     refused by " + p.config + ":3", "receive  unknown"}, true},
+		{"uid=1,name=x.y", "uid=2,gid=100,name=a.b", "interface=a.I,member=C", []string{"receive  refused by " + p.config + ":7"}, true},
+		{"org.freedesktop.DBus", "uid=2", "type=signal,interface=org.freedesktop.DBus,member=NameLost", []string{"receive  allowed by " + p.config + ":2"}, false},
+	} {
+		out, err := output(t, "check", p.config, "--would-allow", tt.sender, tt.receiver, tt.message)
+		if errors.Is(err, errRefused) != tt.refused || err != nil && !tt.refused {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		for _, says := range tt.says {
+			if !strings.Contains(out, says) {
+				t.Errorf("%+v: %q is missing in:\n%s", tt, says, out)
+			}
+		}
+	}
+}
+
+func TestTopShowsPeersAndTheirNames(t *testing.T) {
+	p := newPlace(t, open)
+	b := start(t, nil, "--config-file="+p.config)
+	c := dial(t, b.address)
+	if _, err := c.RequestName("a.b", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AddMatch("member='X'"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := output(t, "top", b.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "2 connections, 3 names, 1 rules") || !strings.Contains(out, c.Name) || !strings.Contains(out, "busd.test") || !strings.Contains(out, "a.b") {
+		t.Errorf("printed\n%s", out)
+	}
+	if out, err := output(t, "healthcheck", b.address); err != nil || out != "ready\n" {
+		t.Errorf("healthcheck: %q, %v", out, err)
+	}
+	b.stop(t)
+	if _, err := output(t, "healthcheck", b.address); err == nil || errors.Is(err, errUsage) {
+		t.Errorf("healthcheck of none: %v", err)
+	}
+}

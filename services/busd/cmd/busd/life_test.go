@@ -1,0 +1,276 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"quartet/services/busd/internal/wire"
+)
+
+func TestABusIsReadyWhenItsAddressIsPrinted(t *testing.T) {
+	p := newPlace(t, open)
+	b := start(t, nil, "--config-file="+p.config)
+	c := dial(t, b.address)
+	if want := p.address() + ",guid=" + c.GUID; b.address != want {
+		t.Errorf("address %q, want %q", b.address, want)
+	}
+	b.stop(t)
+	if exists(p.socket) {
+		t.Error("the socket is still there")
+	}
+	if said := b.said(); said != "" {
+		t.Errorf("it is not quiet:\n%s", said)
+	}
+}
+
+func TestSIGINTEndsItInOrder(t *testing.T) {
+	p := newPlace(t, open)
+	b := start(t, nil, "--config-file="+p.config)
+	if err := b.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(t)
+	if b.result != nil || exists(p.socket) {
+		t.Errorf("result %v, socket there: %v", b.result, exists(p.socket))
+	}
+}
+
+func TestTheLastListenIsPrintedFirst(t *testing.T) {
+	p := newPlace(t, "<listen>unix:path=DIR/second</listen>"+open)
+	b := start(t, nil, "--config-file="+p.config)
+	addresses := strings.Split(b.address, ";")
+	if len(addresses) != 2 || !strings.HasPrefix(addresses[0], "unix:path="+p.dir+"/second,guid=") || !strings.HasPrefix(addresses[1], p.address()+",guid=") {
+		t.Errorf("address %q", b.address)
+	}
+	for _, each := range addresses {
+		dial(t, each)
+	}
+}
+
+func TestAnAddressReplacesEveryListen(t *testing.T) {
+	p := newPlace(t, "<listen>unix:path=DIR/second</listen>"+open)
+	b := start(t, nil, "--config-file="+p.config, "--address=unix:path="+p.dir+"/third")
+	if !strings.HasPrefix(b.address, "unix:path="+p.dir+"/third,guid=") || exists(p.socket) || exists(p.dir+"/second") {
+		t.Errorf("address %q", b.address)
+	}
+}
+
+// bus1/dbus-broker#183, #344, python-dbusmock#165.
+func TestABusNeedsNoConfigurationFile(t *testing.T) {
+	p := newPlace(t, "")
+	b := start(t, nil, "--standalone", "--address="+p.address())
+	if reply, err := dial(t, b.address).RequestName("a.b", 0); err != nil || reply != 1 {
+		t.Errorf("RequestName: %d, %v", reply, err)
+	}
+}
+
+// Another busd could be told of by a pid file, or one that was left behind.
+func TestAPIDFileThatExistsIsRefused(t *testing.T) {
+	p := newPlace(t, "<pidfile>DIR/pid</pidfile>"+open)
+	file := filepath.Join(p.dir, "pid")
+	b := start(t, nil, "--config-file="+p.config)
+	if text, err := os.ReadFile(file); err != nil || string(text) != fmt.Sprintln(b.cmd.Process.Pid) {
+		t.Errorf("pid file %q, %v", text, err)
+	}
+	code, said := fails(t, nil, "--config-file="+p.config, "--nofork", "--address=unix:path="+p.dir+"/other")
+	if code != 1 || !strings.Contains(said, file) {
+		t.Errorf("exit code %d, %s", code, said)
+	}
+	if exists(p.dir + "/other") {
+		t.Error("the socket of the one that failed is still there")
+	}
+	other := start(t, nil, "--config-file="+p.config, "--nopidfile", "--address=unix:path="+p.dir+"/other")
+	other.stop(t)
+	b.stop(t)
+	if exists(file) {
+		t.Error("the pid file is still there")
+	}
+}
+
+// With standard input, output and error closed, which is how some start it.
+func TestForkWaitsForTheBusAndLeavesIt(t *testing.T) {
+	p := newPlace(t, "<fork/><pidfile>DIR/pid</pidfile>"+open)
+	cmd := command("-c", `exec "$@" 8>"$0/address" 9>"$0/printed" 0<&- 1>&- 2>&-`, p.dir, os.Args[0], "--config-file="+p.config, "--print-address=8", "--print-pid=9")
+	cmd.Path, cmd.Args[0] = "/bin/sh", "sh"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	address, err := os.ReadFile(p.dir + "/address")
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := os.ReadFile(p.dir + "/printed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(printed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	written, err := os.ReadFile(p.dir + "/pid")
+	if err != nil || string(written) != string(printed) || pid == cmd.Process.Pid {
+		t.Errorf("pid file %q, printed %q, %v", written, printed, err)
+	}
+	dial(t, strings.TrimSpace(string(address)))
+	for _, what := range []string{"cwd", "fd/0", "fd/1", "fd/2"} {
+		want := map[bool]string{true: "/", false: os.DevNull}[what == "cwd"]
+		if got, err := os.Readlink(fmt.Sprintf("/proc/%d/%s", pid, what)); err != nil || got != want {
+			t.Errorf("%s leads to %q, %v", what, got, err)
+		}
+	}
+	if code, said := fails(t, nil, "--config-file="+p.config, "--address=unix:path="+p.dir+"/other"); code != 1 || !strings.Contains(said, p.dir+"/pid") {
+		t.Errorf("a second one: exit code %d, %s", code, said)
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "pid file and socket are removed", func() bool { return !exists(p.dir+"/pid") && !exists(p.socket) })
+}
+
+func TestInheritedSocketsAreServed(t *testing.T) {
+	for _, fork := range []string{"--nofork", "--fork"} {
+		p := newPlace(t, "<pidfile>DIR/pid</pidfile>"+open)
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.socket, Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetUnlinkOnClose(false)
+		file, err := l.File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := command("-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"`, "sh", os.Args[0], "--config-file="+p.config, "--address=systemd:", fork, "--print-address=1")
+		cmd.Path, cmd.Args[0] = "/bin/sh", "sh"
+		cmd.ExtraFiles = []*os.File{file}
+		b := startCommand(t, nil, cmd)
+		file.Close()
+		l.Close()
+		if !strings.HasPrefix(b.address, p.address()+",guid=") {
+			t.Errorf("%s: address %q", fork, b.address)
+		}
+		dial(t, b.address)
+		text, err := os.ReadFile(p.dir + "/pid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the pid file is removed", func() bool { return !exists(p.dir + "/pid") })
+		if !exists(p.socket) {
+			t.Errorf("%s: the manager's socket was removed", fork)
+		}
+	}
+}
+
+func TestStartsThatFail(t *testing.T) {
+	p := newPlace(t, open)
+	for _, tt := range []struct {
+		environ []string
+		args    []string
+		says    string
+	}{
+		{nil, []string{"--config-file=" + p.dir + "/none"}, p.dir + "/none"},
+		{nil, []string{"--config-file=" + p.config, "--address=bogus"}, "bogus"},
+		{nil, []string{"--config-file=" + p.config, "--print-address=77"}, "77"},
+		{nil, []string{"--config-file=" + p.config, "--fork", "--address=tcp:host=256.256.256.256,port=0"}, "256.256.256.256"},
+		{nil, []string{"--unknown"}, "[--systemd-activation]"},
+		{nil, nil, "No configuration file specified."},
+		{[]string{"BUSD_SEND_TIMEOUTS=3"}, []string{"--config-file=" + p.config}, "BUSD_SEND_TIMEOUTS"},
+		{[]string{"BUSD_ADMIN_ADDR=127.0.0.1:0"}, []string{"--config-file=" + p.config}, "busd-telemetry"},
+	} {
+		code, said := fails(t, tt.environ, tt.args...)
+		if code != 1 || !strings.Contains(said, tt.says) {
+			t.Errorf("%v %v: exit code %d, %s", tt.environ, tt.args, code, said)
+		}
+		if exists(p.socket) {
+			t.Errorf("%v: the socket is still there", tt.args)
+		}
+	}
+}
+
+func TestCalledAsDBusDaemonItIsThat(t *testing.T) {
+	for _, args := range [][]string{{"check", "/x"}, {"--help"}, {"--unknown"}} {
+		cmd := command(args...)
+		cmd.Args[0] = "/usr/bin/dbus-daemon"
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 1 || !strings.HasPrefix(string(out), "dbus-daemon [--version]") {
+			t.Errorf("%v: %v, %s", args, err, out)
+		}
+	}
+	for option, says := range map[string]string{"--version": "D-Bus Message Bus Daemon", "--introspect": `<interface name="org.freedesktop.DBus">`} {
+		cmd := command(option)
+		cmd.Args[0] = "dbus-daemon"
+		if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), says) {
+			t.Errorf("%s: %v, %s", option, err, out)
+		}
+	}
+}
+
+// Whoever was to read the log has stopped: the bus goes on, and ends in time.
+func TestAStuckLogStopsNobody(t *testing.T) {
+	p := newPlace(t, open)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	cmd := command("--config-file="+p.config, "--nofork", "--print-address=1")
+	cmd.Stderr = write
+	b := startCommand(t, []string{"BUSD_LOG_LEVEL=DEBUG"}, cmd)
+	write.Close()
+	c := dial(t, b.address)
+	c.Timeout = patience
+	for range 3000 { // each is a line
+		if _, err := c.Call(wire.Header{Path: "/", Interface: "a.b", Member: "C", Destination: "org.freedesktop.DBus"}, nil); err == nil {
+			t.Fatal("it has an interface a.b")
+		}
+		if err := offend(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.stop(t)
+}
+
+// offend connects and breaks the protocol, which is logged.
+func offend(b *running) error {
+	path, _, _ := strings.Cut(strings.TrimPrefix(b.address, "unix:path="), ",")
+	c, err := net.DialTimeout("unix", path, patience)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	_, err = c.Write([]byte("no"))
+	return err
+}
+
+func TestNoPortIsOpened(t *testing.T) {
+	p := newPlace(t, open)
+	b := start(t, nil, "--config-file="+p.config)
+	if _, err := exec.LookPath("ss"); err != nil {
+		t.Skip(err)
+	}
+	out, err := exec.Command("ss", "-Htulnp").Output()
+	if err != nil {
+		t.Skip(err)
+	}
+	if strings.Contains(string(out), fmt.Sprintf("pid=%d,", b.cmd.Process.Pid)) {
+		t.Errorf("it listens:\n%s", out)
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"quartet/services/busd/internal/client"
+	"quartet/services/busd/internal/wire"
+)
+
+const closed = `<policy context="default"><allow user="*"/><allow send_destination="*"/><allow eavesdrop="true"/><deny own="*"/></policy>`
+
+func mayOwn(t *testing.T, c *client.Conn) bool {
+	t.Helper()
+	reply, err := c.RequestName("a.b", 0)
+	if err == nil && reply == 1 {
+		_, err = c.ReleaseName("a.b")
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return err == nil
+}
+
+// ReloadConfig answers when everybody is judged by the new policy.
+func TestReloadConfigAnswersWhenItIsDone(t *testing.T) {
+	p := newPlace(t, open)
+	b := start(t, nil, "--config-file="+p.config)
+	c := dial(t, b.address)
+	for i := range 10 {
+		policy, want := closed, false
+		if i%2 == 1 {
+			policy, want = open, true
+		}
+		p.write(t, "<listen>"+p.address()+"</listen>"+policy)
+		if _, err := c.Driver("ReloadConfig", "", nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := mayOwn(t, c); got != want {
+			t.Fatalf("reload %d: may own a name: %v", i, got)
+		}
+	}
+}
+
+func TestAFaultyFileChangesNothing(t *testing.T) {
+	p := newPlace(t, closed)
+	b := start(t, nil, "--config-file="+p.config)
+	c := dial(t, b.address)
+	p.write(t, "<listen>"+p.address()+"</listen>"+open+"<limit name=\"bogus\">1</limit>")
+	if _, err := c.Driver("ReloadConfig", "", nil); err == nil || !strings.Contains(err.Error(), "bogus") {
+		t.Errorf("error %v", err)
+	}
+	if mayOwn(t, c) {
+		t.Error("the new policy counts")
+	}
+	if err := b.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the fault is logged again", func() bool { return strings.Count(b.said(), "the old one stays") >= 2 })
+	if mayOwn(t, c) {
+		t.Error("the new policy counts")
+	}
+}
+
+func TestSIGHUPReloads(t *testing.T) {
+	p := newPlace(t, "<policy context='default'/>")
+	// Only the signal helps where what has changed is behind a link.
+	other, link := filepath.Join(t.TempDir(), "included.conf"), filepath.Join(p.dir, "link.conf")
+	if err := os.WriteFile(other, []byte("<busconfig>"+closed+"</busconfig>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, link); err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, "<listen>"+p.address()+"</listen><include>"+link+"</include>")
+	b := start(t, []string{"BUSD_LOG_LEVEL=INFO"}, "--config-file="+p.config)
+	c := dial(t, b.address)
+	if mayOwn(t, c) {
+		t.Fatal("may own")
+	}
+	if err := os.WriteFile(other, []byte("<busconfig>"+open+"</busconfig>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new policy counts", func() bool { return mayOwn(t, c) })
+}
+
+// bus1/dbus-broker#202, #69, #206: what a package installs counts without
+// anybody's doing.
+func TestNewFilesAreSeen(t *testing.T) {
+	p := newPlace(t, "<servicedir>DIR/services</servicedir>"+closed+"<includedir>DIR/policies</includedir>")
+	for _, dir := range []string{"services", "policies"} {
+		if err := os.Mkdir(filepath.Join(p.dir, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := start(t, nil, "--config-file="+p.config)
+	c := dial(t, b.address)
+	if err := c.AddMatch("type='signal',member='ActivatableServicesChanged'"); err != nil {
+		t.Fatal(err)
+	}
+	service := "[D-BUS Service]\nName=a.b\nExec=/bin/sh -c 'exit 7'\n"
+	if err := os.WriteFile(filepath.Join(p.dir, "services", "a.b.service"), []byte(service), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c.Timeout = patience
+	if m, err := c.Next(); err != nil || m.Member != "ActivatableServicesChanged" && m.Member != "NameAcquired" {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	eventually(t, "the service can be started", func() bool {
+		_, err := c.Call(wire.Header{Path: "/", Interface: "a.b", Member: "C", Destination: "a.b"}, nil)
+		return err != nil && strings.Contains(err.Error(), "Process a.b exited with status 7")
+	})
+	if mayOwn(t, c) {
+		t.Fatal("may own")
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, "policies", "a.conf"), []byte("<busconfig>"+open+"</busconfig>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new policy counts", func() bool { return mayOwn(t, c) })
+}
+
+// Units of Type=notify-reload wait for this.
+func TestSystemdIsTold(t *testing.T) {
+	p := newPlace(t, open)
+	name := filepath.Join(p.dir, "notify")
+	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer systemd.Close()
+	hear := func(until string) {
+		t.Helper()
+		if err := systemd.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 4096)
+		for {
+			n, err := systemd.Read(buf)
+			if err != nil {
+				t.Fatalf("waiting for %s: %v", until, err)
+			}
+			if strings.Contains(string(buf[:n]), until) {
+				return
+			}
+		}
+	}
+	b := start(t, []string{"NOTIFY_SOCKET=" + name}, "--config-file="+p.config)
+	hear("READY=1")
+	if err := b.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	hear("RELOADING=1\nMONOTONIC_USEC=")
+	hear("READY=1")
+	b.stop(t)
+	hear("STOPPING=1")
+}

@@ -1,0 +1,142 @@
+package bus
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"quartet/services/busd/internal/listen"
+	"quartet/services/busd/internal/rawio"
+	"quartet/services/busd/internal/sasl"
+)
+
+// acceptsATurn bounds how many connections one listener opens while others
+// have messages.
+const acceptsATurn = 64
+
+// shortPause is how long nobody is accepted when this process may not open
+// more file descriptors, unless one is freed before.
+const shortPause = time.Second
+
+type listener struct {
+	*listen.Listener
+	armed bool
+}
+
+func (b *Bus) addListener(l *listen.Listener) error {
+	b.listeners = append(b.listeners, &listener{Listener: l})
+	return b.arm()
+}
+
+// arm begins or ends to wait for new connections: none are taken while too
+// many are half open, or while there are no file descriptors for them. They
+// wait in the kernel meanwhile and are not turned away (CVE-2014-3639).
+func (b *Bus) arm() error {
+	want := !b.short && !b.full && !b.stopping
+	for _, l := range b.listeners {
+		if l.armed == want {
+			continue
+		}
+		if !want {
+			b.poll.Remove(l.FD)
+		} else if err := b.poll.Add(l.FD, rawio.In); err != nil {
+			return err
+		}
+		l.armed = want
+	}
+	return nil
+}
+
+// rearm is arm where the bus goes on whatever becomes of it.
+func (b *Bus) rearm() {
+	if err := b.arm(); err != nil {
+		b.log.Error("listening socket cannot be waited for", slog.Any("err", err))
+	}
+}
+
+func (b *Bus) accept(l *listener) {
+	for range acceptsATurn {
+		if !l.armed {
+			return
+		}
+		fd, err := rawio.Accept(l.FD)
+		switch {
+		case err == nil:
+			b.admit(l, fd)
+		case errors.Is(err, rawio.ErrAgain):
+			return
+		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.ENOMEM):
+			b.runShort(err)
+			return
+		default: // the connection has gone again, or the network had an error
+		}
+	}
+}
+
+// runShort stops accepting until a descriptor is freed, and looks again after
+// a moment, because another part of the process may free one as well.
+func (b *Bus) runShort(err error) {
+	b.short = true
+	b.stats.Shortages++
+	b.log.Warn("no connections are accepted until file descriptors are free: raise the limit (LimitNOFILE, ulimit -n)", slog.Any("err", err), slog.Int("connections", b.connections()))
+	b.rearm()
+	again := &timer{fire: b.fdFreed}
+	b.set(again, shortPause)
+}
+
+// fdFreed goes on accepting.
+func (b *Bus) fdFreed() {
+	if b.short {
+		b.short = false
+		b.rearm()
+	}
+}
+
+// admit takes on a connection.
+func (b *Bus) admit(l *listener, fd int) {
+	p := &Peer{fd: fd, via: l, events: rawio.In}
+	if l.Unix {
+		p.who = peerCredentials(fd)
+	}
+	if err := b.poll.Add(fd, rawio.In); err != nil {
+		b.log.Warn("connection refused: it cannot be waited for", slog.Any("err", err))
+		rawio.Close(fd)
+		return
+	}
+	for len(b.byFD) <= fd {
+		b.byFD = append(b.byFD, nil)
+	}
+	b.byFD[fd] = p
+	p.auth = sasl.New(sasl.Config{
+		GUID:        b.opt.GUID,
+		Allowed:     b.mechanisms(p),
+		CanPassFDs:  l.Unix,
+		Credentials: sasl.Credentials{UID: p.who.uid, Known: p.who.known},
+		OwnUID:      b.opt.OwnUID,
+		OwnName:     b.opt.OwnName,
+	})
+	p.late.fire = func() { b.drop(p, reasonLate, errLateAuth) }
+	b.set(&p.late, b.settings.Limits.AuthTimeout)
+	b.stats.Accepted++
+	b.incomplete++
+	b.countIncomplete()
+}
+
+func (b *Bus) mechanisms(p *Peer) sasl.Mechanisms {
+	m := b.settings.Mechanisms
+	m.Anonymous = m.Anonymous && b.settings.AllowAnonymous
+	m.CookieSHA1 = m.CookieSHA1 && b.opt.Cookie != nil
+	return m
+}
+
+// countIncomplete looks whether as many connections as may are half open.
+func (b *Bus) countIncomplete() {
+	if full := b.incomplete >= b.settings.Limits.MaxIncompleteConnections; full != b.full {
+		b.full = full
+		b.rearm()
+	}
+}
+
+func (b *Bus) connections() int { return b.incomplete + len(b.byID) }

@@ -1,0 +1,204 @@
+// Package bus is the message bus: it accepts connections, authenticates them,
+// and forwards their messages to each other by the rules of the D-Bus
+// specification, as dbus-daemon does.
+//
+// One thread owns all of it, so nothing here is locked, and what happens has
+// one order for everybody. It never waits for anything but its sockets: what
+// is slow (files, programs, user names, telemetry) is done by others, who come
+// back with [Bus.Post].
+//
+// A turn of the loop is the unit of work. In the order of the data:
+//
+//	loop.go      a turn: wait, serve who is ready, send, see what is overdue
+//	accept.go    new connections, as many as may be half open
+//	auth.go      SASL; then the peer is somebody, with a policy and a user
+//	receive.go   one read a peer and turn, cut into messages
+//	message.go   one message: valid, and from somebody who may speak
+//	route.go     who gets it: one peer, or whoever has a rule that matches
+//	outbound.go  what each peer gets in this turn, sent with one system call
+//	waiting.go   what a socket did not take, whose account it is on, and for how long
+//	close.go     a peer leaves: its names, rules, calls and descriptors with it
+//
+// beside them driver*.go, the bus's own interfaces; replies.go, the calls that
+// await an answer; activate.go, programs started on demand; capture.go,
+// monitors and eavesdroppers.
+package bus
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"quartet/services/busd/internal/listen"
+	"quartet/services/busd/internal/match"
+	"quartet/services/busd/internal/name"
+	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/rawio"
+	"quartet/services/busd/internal/wire"
+)
+
+const (
+	arenaSize    = 256 << 10 // what a turn routes before it sends
+	arenaSlack   = 64 << 10  // what the message that fills it may go beyond
+	bigMessage   = 32 << 10  // from here on a message is not copied
+	waitingChunk = 16 << 10  // at least, of what waits for a peer
+)
+
+// Bus is one message bus. Its methods may be called by the goroutine of Run
+// alone, but for Post and Stop.
+type Bus struct {
+	opt      Options
+	settings Settings
+	log      *slog.Logger
+
+	poll      *rawio.Poll
+	raw       rawio.Buffers
+	listeners []*listener
+	now       time.Time // when the turn began
+	turn      uint64
+	timers    timers
+	posted    posted
+	stopping  bool
+
+	byFD       []*Peer
+	byID       map[uint64]*Peer // all who have said Hello
+	lastID     uint64
+	incomplete int // connected, and Hello not said
+	completed  int // all others
+	users      map[int64]*user
+	policies   map[string]*policy.Client
+
+	names    name.Registry[*Peer]
+	rules    match.Index[*Peer]
+	monitors match.Index[*Peer]
+	pendings pendings
+	starts   starts
+
+	eavesdroppers int // rules that listen in on others
+
+	// The turn.
+	ready, spare []*Peer // have whole messages that are not handled
+	dirty        []*Peer // have packets to be sent
+	arena        []byte
+	pieces       []rawio.Piece
+	inbuf        []byte
+	leaving      []*Peer // to be buried
+	short        bool    // no file descriptors left: nobody is accepted
+	full         bool    // too many half-open connections: likewise
+
+	// The message that is handled.
+	msg     wire.Message
+	body    []byte
+	current packet // what goes out, once somebody gets it
+	made    bool   // current is there
+	big     *body
+	fds     *fdSet
+	visit   visitor
+
+	own      wire.Encoder // the bus's own messages
+	ownAt    int
+	echo     wire.Message // one of them, read back for rules and monitors
+	echoBody []byte
+	serial   uint32
+	buffers  buffers
+	bodies   []*body
+	openFDs  int // of messages
+
+	stats   Stats
+	clock   clock
+	sampled uint64 // batches that could have been shown
+}
+
+// Options is what does not change while the bus runs.
+type Options struct {
+	GUID      string // 32 hexadecimal digits
+	MachineID string // likewise; what Peer.GetMachineId answers, "" if unknown
+	OwnUID    uint32
+	OwnName   string
+
+	// One peer's share of a turn while others wait. Alone it may fill it.
+	BatchMessages int
+	BatchBytes    int
+
+	// SendTimeout is how long a peer may leave unread what waits for it; 0 is
+	// for ever.
+	SendTimeout time.Duration
+
+	// Quota is what may wait on account of one user; Quotas are exceptions by
+	// uid.
+	Quota  Quota
+	Quotas map[uint32]Quota
+
+	// ReplyInvalid answers a message that is well framed but invalid with an
+	// error before its sender is disconnected.
+	ReplyInvalid bool
+
+	// Timing measures how long batches take; OnBatch is shown one in Sample of
+	// them, by the bus thread.
+	Timing  bool
+	Sample  uint64
+	OnBatch func(Batch)
+
+	Log *slog.Logger
+
+	Activation Activation // what starts programs; the zero value starts none
+
+	// Reload reads the configuration anew and calls done, from anywhere, when
+	// that has been applied, or with why it was not. nil: there is none.
+	Reload func(done func(error))
+
+	// Cookie makes a cookie for DBUS_COOKIE_SHA1 and calls done, from
+	// anywhere. nil: the mechanism is not offered.
+	Cookie func(done func(Cookie))
+
+	// Verbose switches the log of every detail on or off. It may be nil. Its
+	// interface is there in any case, and named among the others only with
+	// AnnounceVerbose: a dbus-daemon that is not made for debugging has none.
+	Verbose         func(on bool)
+	AnnounceVerbose bool
+}
+
+// New makes a bus that listens. The listeners are the bus's from here on.
+func New(listeners []*listen.Listener, settings Settings, opt Options) (*Bus, error) {
+	poll, err := rawio.NewPoll()
+	if err != nil {
+		return nil, err
+	}
+	b := &Bus{
+		opt:      opt,
+		log:      opt.Log,
+		poll:     poll,
+		byID:     map[uint64]*Peer{},
+		users:    map[int64]*user{},
+		policies: map[string]*policy.Client{},
+		arena:    make([]byte, 0, arenaSize+arenaSlack),
+		inbuf:    make([]byte, arenaSize),
+		now:      time.Now(),
+	}
+	b.visit.init(b)
+	b.clock.on = opt.Timing
+	b.settings = settings
+	if err := b.posted.open(); err != nil {
+		poll.Close()
+		return nil, err
+	}
+	if err := poll.Add(b.posted.fd, rawio.In); err != nil {
+		return nil, fmt.Errorf("epoll_ctl: %w", err)
+	}
+	for _, l := range listeners {
+		if err := b.addListener(l); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// posted is the door between the bus thread and everybody else.
+type posted struct {
+	fd int // an eventfd: readable while there is something
+
+	mu    sync.Mutex
+	calls []func() // guarded by mu
+	shut  bool     // guarded by mu
+}

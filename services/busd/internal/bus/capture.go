@@ -1,0 +1,99 @@
+package bus
+
+import (
+	"quartet/services/busd/internal/match"
+	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/wire"
+)
+
+// watched says whether a monitor sees what passes.
+func (b *Bus) watched() bool { return b.monitors.Len() > 0 }
+
+// captureCurrent shows monitors the message that is handled, as it was sent
+// and before anything is decided about it.
+func (b *Bus) captureCurrent(p, addressed *Peer) {
+	v := &b.visit
+	v.picked = v.picked[:0]
+	v.sender, v.addressed, v.skip = p, addressed, nil
+	b.subject(&v.subject, &b.msg, p, addressed)
+	b.monitors.Find(&v.subject, v.pick)
+	for _, to := range v.picked {
+		if b.msg.UnixFDs > 0 && !to.fdsAllowed || to.out.full(b, 0, int(b.msg.UnixFDs)) || !to.user.hasRoom(&to.out, b.msg.HeaderLen+b.msg.BodyLen, int(b.msg.UnixFDs)) {
+			continue
+		}
+		k := b.stitched(p)
+		k.payer = to.user
+		b.queue(to, k)
+	}
+}
+
+// capture shows monitors a message of the bus itself, which readBack has read.
+func (b *Bus) capture(to *Peer, k packet) {
+	if !b.watched() {
+		return
+	}
+	b.findOwn(&b.monitors, to)
+	for _, m := range b.visit.picked {
+		b.give(m, k)
+	}
+}
+
+// captureRefusal shows monitors why somebody did not get the message that is
+// handled. Its sender is not told.
+func (b *Bus) captureRefusal(p *Peer, r *refusal) {
+	b.beginError(p, b.msg.Serial, r.name, r.text)
+	k := b.finish()
+	b.readBack(k)
+	b.capture(p, k)
+}
+
+// captureUnheard shows monitors that the policy keeps a peer from the message
+// of the bus itself that readBack has read.
+func (b *Bus) captureUnheard(to *Peer, v policy.Verdict) {
+	requested := b.echo.Type == wire.MethodReturn || b.echo.Type == wire.ErrorReply
+	r := b.rejected("receive", v.Matched, nil, to, &b.echo, requested)
+	e := b.begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, ReplySerial: b.echo.Serial, ErrorName: r.name, Destination: BusName, Signature: "s"})
+	e.String(r.text)
+	k := b.finish()
+	b.readBack(k)
+	b.capture(nil, k)
+}
+
+// findOwn picks who has rules in x that match the bus's own message to a peer.
+func (b *Bus) findOwn(x *match.Index[*Peer], to *Peer) {
+	v, m := &b.visit, &b.echo
+	v.serial++
+	v.picked = v.picked[:0]
+	v.addressed, v.skip = to, nil
+	v.subject = match.Message{Type: m.Type, Sender: BusName, Interface: m.Interface, Member: m.Member, Path: m.Path, Destination: m.Destination, Args: v.ownArgs}
+	if to != nil {
+		v.subject.DestinationIs = v.is
+	}
+	x.Find(&v.subject, v.pick)
+}
+
+// give queues a message of the bus itself, on the account of whoever gets it.
+func (b *Bus) give(to *Peer, k packet) {
+	fds := len(k.descriptors())
+	if fds > 0 && !to.fdsAllowed {
+		return
+	}
+	if to.out.full(b, k.size(), fds) || !to.user.hasRoom(&to.out, k.size(), fds) {
+		b.stats.OverLimit++
+		return
+	}
+	k.payer = to.user
+	b.queue(to, k)
+}
+
+// mayHear asks the policy whether a peer may have the message of the bus
+// itself that readBack has read.
+func (b *Bus) mayHear(to *Peer) policy.Verdict {
+	if to.policy == nil || to.policy.ReceivesAll() {
+		return policy.Verdict{Allow: true}
+	}
+	pm := policyMessage(&b.echo, b.echo.Type != wire.Signal)
+	return to.policy.CanReceive(&pm, busNames, false)
+}
+
+var busNames = policy.Names{policy.Driver}

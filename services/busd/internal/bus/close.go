@@ -1,0 +1,158 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"quartet/services/busd/internal/rawio"
+)
+
+// A reason is why a connection ended, as it is counted.
+type reason uint8
+
+const (
+	reasonClosed  reason = iota // it hung up
+	reasonGone                  // its socket failed
+	reasonInvalid               // it broke the protocol
+	reasonAuth                  // it did not authenticate
+	reasonPolicy                // it may not connect
+	reasonLate                  // it took too long to authenticate, or to send a message for its descriptors
+	reasonStalled               // it did not read what it was sent
+	reasonStop                  // the bus stops
+	reasonFault                 // the bus has a fault
+	reasons
+)
+
+// Reasons are the names of all reasons for which connections end, as they are
+// counted in [Stats].
+var Reasons = [reasons]string{"closed", "gone", "invalid", "auth", "policy", "late", "stalled", "stop", "fault"}
+
+// drop ends a peer. Nothing more is read from it or sent to it; it is buried
+// when what is being done is done.
+func (b *Bus) drop(p *Peer, r reason, why error) {
+	if p.state == gone {
+		return
+	}
+	p.state = gone
+	b.leaving = append(b.leaving, p)
+	b.stats.Ended[r]++
+	switch r {
+	case reasonClosed, reasonStop:
+		return
+	case reasonGone:
+		if errors.Is(why, unix.ECONNRESET) || errors.Is(why, unix.EPIPE) {
+			return
+		}
+	}
+	b.log.LogAttrs(context.Background(), slog.LevelWarn, "connection ended by the bus", slog.String("reason", Reasons[r]), slog.Any("err", why), slog.Any("peer", p))
+}
+
+// LogValue is the peer for logs: enough to find the program.
+func (p *Peer) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("name", p.label())}
+	if p.who.known {
+		attrs = append(attrs, slog.Uint64("uid", uint64(p.who.uid)), slog.Int("pid", int(p.who.pid)), slog.String("program", p.program()))
+	}
+	if len(p.owned) > 0 {
+		attrs = append(attrs, slog.Any("owns", p.owned))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// bury sees off everybody who has left: others are told in the order in which
+// it matters, names first.
+func (b *Bus) bury() {
+	for len(b.leaving) > 0 {
+		p := b.leaving[0]
+		b.leaving = b.leaving[1:]
+		b.buryOne(p)
+	}
+	b.leaving = nil
+	b.resume()
+}
+
+func (b *Bus) buryOne(p *Peer) {
+	b.poll.Remove(p.fd)
+	b.byFD[p.fd] = nil
+	b.rules.RemoveAll(p)
+	b.monitors.RemoveAll(p)
+	b.eavesdroppers -= p.eavesdrops
+	b.releaseNames(p, true)
+	if p.name != "" { // nobody will ever have it again
+		b.rules.Forget(p.name)
+		b.monitors.Forget(p.name)
+	}
+	b.forgetReplies(p)
+	b.forgetStarts(p)
+	b.discard(&p.out)
+	b.cancel(&p.late)
+	if p.in.buf != nil {
+		b.buffers.put(p.in.buf)
+	}
+	if p.in.big != nil {
+		b.release(p.in.big)
+	}
+	b.openFDs -= len(p.in.fds)
+	closeAll(p.in.fds)
+	p.in = inbound{}
+	rawio.Close(p.fd)
+	switch {
+	case p.name == "":
+		b.incomplete--
+		b.countIncomplete()
+	default:
+		p.user.connections--
+		b.completed--
+	}
+	if p.user != nil {
+		b.leave(p.user)
+	}
+	b.fdFreed()
+}
+
+// end stops the bus: what is still to be sent is given to the sockets as far
+// as they take it.
+func (b *Bus) end() {
+	b.stopping = true
+	b.deliver()
+	b.posted.close()
+	b.calls()
+	b.deliver()
+	for _, p := range b.byFD {
+		if p != nil && p.state != gone {
+			b.drop(p, reasonStop, nil)
+		}
+	}
+	for _, p := range b.leaving {
+		b.discard(&p.out)
+		closeAll(p.in.fds)
+		rawio.Close(p.fd)
+	}
+	for _, l := range b.listeners {
+		if err := l.Close(); err != nil {
+			b.log.Warn("socket not removed", slog.Any("err", err))
+		}
+	}
+	b.posted.free()
+	b.poll.Close()
+}
+
+// program is the command of a peer's process, for logs.
+func (p *Peer) program() string {
+	comm, err := commOf(p.who.pid)
+	if err != nil {
+		return fmt.Sprintf("unknown (%v)", err)
+	}
+	return comm
+}
+
+func commOf(pid int32) (string, error) {
+	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return strings.TrimSpace(string(comm)), err
+}

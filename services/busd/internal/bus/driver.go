@@ -1,0 +1,173 @@
+package bus
+
+import (
+	"quartet/services/busd/internal/wire"
+)
+
+// BusPath is the object that the bus itself is.
+const BusPath = "/org/freedesktop/DBus"
+
+// An iface is one of the bus's own interfaces.
+type iface struct {
+	name       string
+	anyPath    bool // it is there on every object
+	methods    []method
+	signals    []signal
+	properties []property
+}
+
+// A method is one of theirs. Its arguments are "type name" pairs.
+type method struct {
+	name       string
+	in, out    []arg
+	canonical  bool // on BusPath only
+	privileged bool // for the bus's own user and root
+	call       func(*Bus, *Peer, *wire.Decoder) *refusal
+
+	signature string // of in
+}
+
+type arg struct{ kind, name string }
+
+type signal struct {
+	name string
+	args []arg
+}
+
+type property struct {
+	name, kind string
+	write      func(*Bus, *wire.Encoder)
+}
+
+// interfaces are all of them, in the order in which a call without an
+// interface searches them.
+var interfaces []iface
+
+func init() {
+	interfaces = []iface{coreInterface, propertiesInterface, introspectableInterface, monitoringInterface, verboseInterface, statsInterface, peerInterface}
+	for i := range interfaces {
+		for k := range interfaces[i].methods {
+			m := &interfaces[i].methods[k]
+			for _, a := range m.in {
+				m.signature += a.kind
+			}
+		}
+	}
+}
+
+// toDriver handles a message for the bus itself. Who listens in hears of it
+// behind its answer, and not if it was refused, as in dbus-daemon.
+func (b *Bus) toDriver(p *Peer, m *wire.Message) *refusal {
+	if m.Destination == "" {
+		return b.toNobody(p, m)
+	}
+	if why := b.maySpeak(p, m); why != nil {
+		return why
+	}
+	why := b.drive(p, m)
+	if why == nil && b.eavesdroppers > 0 {
+		b.broadcast(p, nil, m)
+	}
+	return why
+}
+
+// drive does what a message asks of the bus.
+func (b *Bus) drive(p *Peer, m *wire.Message) *refusal {
+	switch {
+	case m.Type == wire.MethodCall:
+	case m.Type == wire.Signal && m.Interface == activatorInterface && m.Member == "ActivationFailure":
+		return b.activationFailed(p, m)
+	default:
+		return nil // nobody here asked for it
+	}
+	found := false
+	for i := range interfaces {
+		in := &interfaces[i]
+		if m.Interface != "" && m.Interface != in.name || !in.anyPath && m.Path != BusPath {
+			continue
+		}
+		found = true
+		for k := range in.methods {
+			if call := &in.methods[k]; call.name == m.Member {
+				return b.call(p, m, call)
+			}
+		}
+	}
+	if !found {
+		return refused(unknownInterface, "%s does not have interface %s at %s", BusName, m.Interface, m.Path)
+	}
+	return refused(unknownMethod, "%s does not understand message %s", BusName, m.Member)
+}
+
+func (b *Bus) call(p *Peer, m *wire.Message, call *method) *refusal {
+	switch {
+	case call.canonical && m.Path != BusPath:
+		return refused(accessDenied, "Method '%s' is only available at the canonical object path '%s'", call.name, BusPath)
+	case call.privileged && !b.privileged(p):
+		return refused(accessDenied, "The caller does not have the necessary privileged to call method '%s'", call.name)
+	case call.signature != m.Signature:
+		return refused(invalidArgs, "Call to '%s' has wrong args (%q, expected %q)", call.name, m.Signature, call.signature)
+	}
+	d := m.Decode(b.body)
+	return call.call(b, p, &d)
+}
+
+// privileged is who may do everything: root, and the bus's own user.
+func (b *Bus) privileged(p *Peer) bool {
+	return p.who.known && (p.who.uid == 0 || p.who.uid == b.opt.OwnUID)
+}
+
+// maySpeak asks the policy whether a peer may send to the bus itself.
+func (b *Bus) maySpeak(p *Peer, m *wire.Message) *refusal {
+	if m.Type > wire.Signal {
+		return refused(accessDenied, "Message bus will not accept messages of unknown type")
+	}
+	if p.policy.SendsAll() || p.state == nameless { // then it is Hello, which whoever may connect may say
+		return nil
+	}
+	pm := policyMessage(m, false)
+	if v := p.policy.CanSend(&pm, busNames); !v.Allow {
+		return b.rejected("send", v.Matched, p, nil, m, false)
+	}
+	return nil
+}
+
+// toNobody handles a method call without a destination, which is for the
+// other end of the connection: it answers as any peer does.
+func (b *Bus) toNobody(p *Peer, m *wire.Message) *refusal {
+	if m.Interface == peerInterface.name || m.Interface == "" {
+		for k := range interfaces[len(interfaces)-1].methods {
+			if call := &interfaces[len(interfaces)-1].methods[k]; call.name == m.Member {
+				return b.call(p, m, call)
+			}
+		}
+	}
+	return refused(unknownMethod, "Method %q with signature %q on interface %q doesn't exist", m.Member, m.Signature, m.Interface)
+}
+
+// ack is the answer to a call that has none to give.
+func (b *Bus) ack(p *Peer) {
+	if b.msg.Flags&wire.NoReplyExpected != 0 {
+		return
+	}
+	b.reply(p, "")
+	b.say(p)
+}
+
+var peerInterface = iface{
+	name:    "org.freedesktop.DBus.Peer",
+	anyPath: true,
+	methods: []method{
+		{name: "Ping", call: func(b *Bus, p *Peer, _ *wire.Decoder) *refusal { b.ack(p); return nil }},
+		{name: "GetMachineId", out: []arg{{"s", "machine_uuid"}}, call: (*Bus).getMachineID},
+	},
+}
+
+func (b *Bus) getMachineID(p *Peer, _ *wire.Decoder) *refusal {
+	if b.opt.MachineID == "" {
+		return refused(failed, "This machine has no id: neither /etc/machine-id nor /var/lib/dbus/machine-id can be read")
+	}
+	b.reply(p, "s").String(b.opt.MachineID)
+	b.say(p)
+	return nil
+}

@@ -1,0 +1,38 @@
+package bus
+
+import "fmt"
+
+// Left is what a bus without connections should have nothing of.
+func (b *Bus) Left() string {
+	left := ""
+	for _, c := range []struct {
+		what string
+		n    int
+	}{
+		{"connections by name", len(b.byID)}, {"half-open connections", b.incomplete}, {"connections", b.completed},
+		{"users", len(b.users)}, {"names", b.names.Len()}, {"rules", b.rules.Len()}, {"rules of monitors", b.monitors.Len()},
+		{"eavesdroppers", b.eavesdroppers}, {"pending replies", b.pendings.count}, {"starts", b.starts.len()},
+		{"descriptors of messages", b.openFDs}, {"timers", len(b.timers)}, {"peers that are ready", len(b.ready)},
+		{"peers with packets", len(b.dirty)}, {"peers that leave", len(b.leaving)},
+	} {
+		if c.n != 0 {
+			left += fmt.Sprintf("%d %s; ", c.n, c.what)
+		}
+	}
+	for _, p := range b.byFD {
+		if p != nil {
+			left += "socket of " + p.label() + "; "
+		}
+	}
+	return left
+}
+
+// Charged is what waits on account of a user; the uid of those without
+// credentials is -1.
+func (b *Bus) Charged(uid int64) (bytes, fds int64) {
+	u := b.users[uid]
+	if u == nil {
+		return 0, 0
+	}
+	return u.bytes.Stats().InUse, u.fds.Stats().InUse
+}

@@ -1,0 +1,419 @@
+package bus_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"quartet/services/busd/internal/client"
+	"quartet/services/busd/internal/wire"
+)
+
+// marked is a descriptor that can be told from others by a number.
+func marked(t testing.TB, n int) int {
+	t.Helper()
+	fd := get(unix.MemfdCreate("marked", unix.MFD_CLOEXEC))(t)
+	t.Cleanup(func() { unix.Close(fd) })
+	must(t, unix.Ftruncate(fd, int64(n)))
+	return fd
+}
+
+func mark(t testing.TB, fd int) int {
+	t.Helper()
+	var s unix.Stat_t
+	must(t, unix.Fstat(fd, &s))
+	return int(s.Size)
+}
+
+// checkFDs checks that a message has the descriptors with these marks.
+func checkFDs(t testing.TB, m *client.Message, want ...int) {
+	t.Helper()
+	var got []int
+	for _, fd := range m.FDs {
+		got = append(got, mark(t, fd))
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s came with %v, want %v", m.Member, got, want)
+	}
+	m.CloseFDs()
+}
+
+func quietly(to, member string) wire.Header {
+	h := call(to, member)
+	h.Flags = wire.NoReplyExpected
+	return h
+}
+
+// CVE-2014-3635, CVE-2014-3636: any number up to the limit, even or odd,
+// arrives, and one more ends the sender.
+func TestNumbersOfDescriptors(t *testing.T) {
+	b := start(t, allowAll)
+	to := b.dial(client.Options{FDs: true})
+	fd := marked(t, 3)
+	for n := range 18 {
+		from := b.dial(client.Options{FDs: true})
+		var fds, want []int
+		for range n {
+			fds, want = append(fds, fd), append(want, 3)
+		}
+		_, err := from.Send(quietly(to.Name, "M"), nil, fds...)
+		if n > 16 { // the bus may have hung up before all was sent
+			must(t, from.AwaitEnd())
+			if !strings.Contains(b.log.String(), "max_message_unix_fds is 16") {
+				t.Error("nobody is told why")
+			}
+			continue
+		}
+		must(t, err)
+		checkFDs(t, next(t, to), want...)
+		from.Close()
+	}
+	nothing(t, to)
+}
+
+func TestTheKernelsMostDescriptors(t *testing.T) {
+	b := start(t, allowAll+`<limit name="max_message_unix_fds">300</limit><limit name="max_outgoing_unix_fds">1000</limit><limit name="max_incoming_unix_fds">1000</limit>`)
+	from, to := b.dial(client.Options{FDs: true}), b.dial(client.Options{FDs: true})
+	fd := marked(t, 1)
+	for _, n := range []int{64, 127, 252, 253} {
+		fds := make([]int, n)
+		for i := range fds {
+			fds[i] = fd
+		}
+		get(from.Send(quietly(to.Name, "M"), nil, fds...))(t)
+		if m := next(t, to); len(m.FDs) != n {
+			t.Errorf("%d of %d came", len(m.FDs), n)
+		} else {
+			m.CloseFDs()
+		}
+	}
+}
+
+// CVE-2014-3533: descriptors of messages that follow each other stay apart,
+// in one read and among messages without any.
+func TestDescriptorsOfFollowingMessages(t *testing.T) {
+	b := start(t, allowAll)
+	from, to := b.dial(client.Options{FDs: true}), b.dial(client.Options{FDs: true})
+	resume := b.pause()
+	for i := 1; i < 60; i += 3 {
+		get(from.Send(quietly(to.Name, fmt.Sprint("A", i)), nil, marked(t, i)))(t)
+		get(from.Send(quietly(to.Name, fmt.Sprint("B", i)), nil))(t)
+		get(from.Send(quietly(to.Name, fmt.Sprint("C", i)), nil, marked(t, i+1), marked(t, i+2)))(t)
+	}
+	// Two messages whose descriptors come with the first byte of the first.
+	two := client.Marshal(wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Serial: 1000, Path: "/", Member: "D", Destination: to.Name, UnixFDs: 1}, nil)
+	two = append(two, client.Marshal(wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Serial: 1001, Path: "/", Member: "E", Destination: to.Name, UnixFDs: 2}, nil)...)
+	must(t, from.SendRaw(two, marked(t, 100), marked(t, 101), marked(t, 102)))
+	resume()
+	for i := 1; i < 60; i += 3 {
+		checkFDs(t, next(t, to), i)
+		checkFDs(t, next(t, to))
+		checkFDs(t, next(t, to), i+1, i+2)
+	}
+	checkFDs(t, next(t, to), 100)
+	checkFDs(t, next(t, to), 101, 102)
+}
+
+// Report 6 (dbus-broker#178, #180).
+func TestDescriptorsThatWereNotNegotiated(t *testing.T) {
+	b := start(t, allowAll)
+	c := b.dial()
+	_ = c.SendRaw([]byte("l"), marked(t, 1)) // the bus may have hung up in the middle of it
+	must(t, c.AwaitEnd())
+	c = b.raw()
+	_ = c.SendRaw([]byte("\x00AUTH EXTERNAL\r\n"), marked(t, 1))
+	must(t, c.AwaitEnd())
+	for _, why := range []string{"had not negotiated", "during authentication"} {
+		if !strings.Contains(b.log.String(), why) {
+			t.Errorf("the log lacks %q", why)
+		}
+	}
+}
+
+// Who has read AGREE_UNIX_FD may send descriptors right behind BEGIN: that the
+// bus reads all of it at once is not the client's fault.
+func TestDescriptorsRightBehindBegin(t *testing.T) {
+	b := start(t, allowAll)
+	to := b.dial(client.Options{FDs: true})
+	c := b.raw()
+	must(t, c.SendRaw([]byte("\x00AUTH EXTERNAL "+hexUID(uid)+"\r\nNEGOTIATE_UNIX_FD\r\n")))
+	get(c.ReadLine())(t)
+	get(c.ReadLine())(t)
+	resume := b.pause()
+	must(t, c.SendRaw([]byte("BEGIN\r\n")))
+	must(t, c.SendRaw(client.Marshal(hello(1), nil)))
+	get(c.Send(quietly(to.Name, "M"), nil, marked(t, 7)))(t)
+	resume()
+	if m := next(t, c); m.Type != wire.MethodReturn {
+		t.Errorf("got %s", describe(m))
+	}
+	checkFDs(t, next(t, to), 7)
+}
+
+func TestFewerDescriptorsThanAnnounced(t *testing.T) {
+	b := start(t, allowAll)
+	to, c := b.dial(client.Options{FDs: true}), b.dial(client.Options{FDs: true})
+	h := quietly(to.Name, "M")
+	h.Serial, h.UnixFDs = 9, 2
+	_ = c.SendRaw(client.Marshal(h, nil), marked(t, 1))
+	must(t, c.AwaitEnd())
+	nothing(t, to)
+}
+
+// CVE-2014-3637: descriptors without a message do not stay.
+func TestPendingDescriptorsTimeOut(t *testing.T) {
+	b := start(t, allowAll+`<limit name="pending_fd_timeout">200</limit>`)
+	c, other := b.dial(client.Options{FDs: true}), b.dial(client.Options{FDs: true})
+	data := client.Marshal(wire.Header{Type: wire.MethodCall, Serial: 9, Path: "/", Member: "M", Destination: other.Name, UnixFDs: 1}, nil)
+	must(t, c.SendRaw(data[:20], marked(t, 1)))
+	must(t, c.AwaitEnd())
+	if !strings.Contains(b.log.String(), "pending_fd_timeout") {
+		t.Error("nobody is told why")
+	}
+	nothing(t, other)
+}
+
+// However they come, descriptors without a message do not pile up.
+func TestPendingDescriptorsAreBounded(t *testing.T) {
+	b := start(t, allowAll)
+	c, other := b.dial(client.Options{FDs: true}), b.dial()
+	data := client.Marshal(wire.Header{Type: wire.MethodCall, Serial: 9, Path: "/", Member: "M", Destination: other.Name, UnixFDs: 1, Signature: "s"}, word(strings.Repeat("x", 5000)))
+	fd, most := marked(t, 1), 0
+	many := make([]int, 200)
+	for i := range many {
+		many[i] = fd
+	}
+	for i := range 200 {
+		if c.SendRaw(data[i:i+1], many...) != nil {
+			break
+		}
+		most = max(most, b.stats().Now.OpenFDs)
+	}
+	if most > 1000 {
+		t.Errorf("%d descriptors wait for a message", most)
+	}
+	nothing(t, other)
+}
+
+// Report 5 (systemd#6603): old versions of sd-bus send a big message's
+// descriptors again with each part. The first ones count.
+func TestDescriptorsThatAreSentAgain(t *testing.T) {
+	b := start(t, allowAll)
+	from, to := b.dial(client.Options{FDs: true}), b.dial(client.Options{FDs: true})
+	for _, size := range []int{100, 20000, 200000} {
+		data := client.Marshal(wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Serial: uint32(size), Path: "/", Member: "M", Destination: to.Name, UnixFDs: 1, Signature: "s"}, word(strings.Repeat("x", size)))
+		third := len(data) / 3
+		must(t, from.SendRaw(data[:third], marked(t, 1)))
+		before := b.stats().ReceivedBytes
+		must(t, from.SendRaw(data[third:2*third], marked(t, 2)))
+		eventually(func() bool { return b.stats().ReceivedBytes > before })
+		must(t, from.SendRaw(data[2*third:], marked(t, 3)))
+		checkFDs(t, next(t, to), 1)
+		get(from.Send(quietly(to.Name, "N"), nil, marked(t, 4)))(t)
+		checkFDs(t, next(t, to), 4)
+	}
+}
+
+// Unicast to one who takes no descriptors is refused; a broadcast reaches the
+// others.
+func TestDescriptorsForOneWhoTakesNone(t *testing.T) {
+	b := start(t, allowAll)
+	from, with, without := b.dial(client.Options{FDs: true}), b.dial(client.Options{FDs: true}), b.dial()
+	_, err := from.Call(call(without.Name, "M"), nil, marked(t, 1))
+	refused(t, err, "NotSupported", "Unix file descriptors")
+	for _, c := range []*client.Conn{with, without} {
+		must(t, c.AddMatch("interface='com.example.I'"))
+	}
+	for i, fds := range [][]int{nil, {marked(t, 1)}, nil} {
+		h := call("", fmt.Sprint("S", i))
+		h.Type = wire.Signal
+		get(from.Send(h, nil, fds...))(t)
+	}
+	settle(t, from)
+	for c, want := range map[*client.Conn]string{with: "S0 S1 S2", without: "S0 S2"} {
+		var got []string
+		for _, m := range settle(t, c) {
+			got = append(got, m.Member)
+			m.CloseFDs()
+		}
+		same(t, c.Name, got, strings.Fields(want)...)
+	}
+}
+
+// Descriptors to many who take one each at the same moment: none is refused
+// that keeps up.
+func TestDescriptorsOfManyAtOnce(t *testing.T) {
+	b := start(t, allowAll)
+	to := b.dial(client.Options{FDs: true})
+	var all []*client.Conn
+	for range 100 {
+		all = append(all, b.dial(client.Options{FDs: true}))
+	}
+	fd := marked(t, 1)
+	resume := b.pause()
+	for _, c := range all {
+		get(c.Send(quietly(to.Name, "M"), nil, fd))(t)
+	}
+	resume()
+	for i := range all {
+		m, err := to.Next()
+		if err != nil {
+			t.Fatalf("%d of %d came: %v; %s", i, len(all), err, describe(next(t, all[99])))
+		}
+		checkFDs(t, m, 1)
+	}
+}
+
+// CVE-2014-3532: a message whose descriptors the kernel does not pass on is
+// dropped, and its recipient stays, with all other messages.
+func TestDescriptorsThatTheKernelRefuses(t *testing.T) {
+	b := start(t, allowAll)
+	from, to := b.dial(client.Options{FDs: true}), b.dial(client.Options{FDs: true})
+	pair := get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	fd := marked(t, 1)
+	resume := b.pause()
+	defer resume()
+	get(from.Send(quietly(to.Name, "Before"), nil))(t)
+	get(from.Send(quietly(to.Name, "With"), nil, fd))(t)
+	get(from.Send(quietly(to.Name, "After"), nil))(t)
+	// As many in flight as the limit allows, which then is lowered.
+	var old unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &old))
+	many := make([]int, 253)
+	for i := range many {
+		many[i] = fd
+	}
+	for range 3 {
+		must(t, unix.Sendmsg(pair[0], []byte("x"), unix.UnixRights(many...), nil, 0))
+	}
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 300, Max: old.Max}))
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &old)
+	// Who has these capabilities may have any number in flight. The bus is
+	// paused in the middle of its calls, so this is one more before it reads.
+	restore := func() {}
+	b.Post(func() { restore = withoutCapabilities(t) })
+	defer b.Do(func() { restore() })
+	resume()
+	for _, want := range []string{"Before", "After"} {
+		if m := next(t, to); m.Member != want {
+			t.Errorf("got %s, want %s", m.Member, want)
+		}
+	}
+}
+
+// withoutCapabilities drops what lifts limits from this thread.
+func withoutCapabilities(t testing.TB) (restore func()) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var old [2]unix.CapUserData
+	if err := unix.Capget(&header, &old[0]); err != nil {
+		t.Error(err)
+		return func() {}
+	}
+	without := old
+	without[0].Effective &^= 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_SYS_RESOURCE
+	if err := unix.Capset(&header, &without[0]); err != nil {
+		t.Error(err)
+	}
+	return func() {
+		if err := unix.Capset(&header, &old[0]); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// CVE-2020-12049 and report 1: descriptors that get lost because no more may
+// be opened end their sender, and nothing leaks.
+func TestDescriptorsBeyondTheProcessLimit(t *testing.T) {
+	b := start(t, allowAll)
+	to := b.dial(client.Options{FDs: true})
+	fd := marked(t, 1)
+	for range 8 {
+		from := b.dial(client.Options{FDs: true})
+		resume := b.pause()
+		_, _ = from.Send(quietly(to.Name, "M"), nil, fd, fd, fd, fd, fd, fd, fd, fd)
+		restore := limitFiles(t, 3)
+		resume()
+		err := from.AwaitEnd()
+		restore()
+		must(t, err)
+		from.Close()
+	}
+	nothing(t, to)
+	if !strings.Contains(b.log.String(), "LimitNOFILE") {
+		t.Error("nobody is told why")
+	}
+}
+
+// limitFiles lets the process open n more files and no more.
+func limitFiles(t testing.TB, n int) (restore func()) {
+	t.Helper()
+	var old unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &old))
+	// The limit is one of numbers, and free ones below are taken first.
+	var taken []int
+	top := 0
+	for {
+		fd := get(unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0))(t)
+		taken = append(taken, fd)
+		if fd > top+1 && len(taken) > 1 || len(taken) > 1 && isLast(fd) {
+			top = fd
+			break
+		}
+		top = fd
+	}
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(top + 1), Max: old.Max}))
+	for _, fd := range taken[max(0, len(taken)-n):] {
+		unix.Close(fd)
+	}
+	taken = taken[:max(0, len(taken)-n)]
+	return func() {
+		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &old))
+		for _, fd := range taken {
+			unix.Close(fd)
+		}
+	}
+}
+
+// isLast says whether no file with a higher number is open.
+func isLast(fd int) bool {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return true
+	}
+	for _, e := range entries {
+		var n int
+		if fmt.Sscan(e.Name(), &n); n > fd+1 {
+			return false
+		}
+	}
+	return true
+}
+
+// Report 1 (dbus-broker#435): when no more files may be opened, nobody is
+// accepted; who is there is served, and the others follow once files are free.
+func TestAcceptingStopsAtTheProcessLimit(t *testing.T) {
+	b := start(t, allowAll)
+	c := b.dial()
+	resume := b.pause()
+	waiting := get(client.Connect(b.address, patience))(t)
+	defer waiting.Close()
+	restore := limitFiles(t, 0)
+	resume()
+	for range 20 {
+		nothing(t, c)
+	}
+	if !eventually(func() bool { return b.stats().Shortages > 0 }) {
+		t.Error("no shortage was noticed")
+	}
+	for range 20 {
+		nothing(t, c)
+	}
+	restore()
+	authenticate(t, waiting)
+	must(t, waiting.Hello())
+}

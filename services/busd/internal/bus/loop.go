@@ -1,0 +1,148 @@
+package bus
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"quartet/services/busd/internal/rawio"
+)
+
+// quiet is after how long without anything to do the kept buffers are let go.
+const quiet = 2 * time.Second
+
+// Run serves until ctx ends or Stop is called. It keeps its thread for itself.
+func (b *Bus) Run(ctx context.Context) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	stop := context.AfterFunc(ctx, b.Stop)
+	defer stop()
+	defer b.end()
+	for !b.stopping {
+		if err := b.oneTurn(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop ends Run after the turn.
+func (b *Bus) Stop() { b.Post(func() { b.stopping = true }) }
+
+// oneTurn waits for something to do and does it. One peer's share is bounded
+// while others wait; what is left of it comes first in the next turn.
+func (b *Bus) oneTurn() error {
+	timeout := b.untilNext()
+	if len(b.ready) > 0 {
+		timeout = 0
+	}
+	events, err := b.wait(timeout)
+	if err != nil {
+		return err
+	}
+	b.beginTurn()
+	ready := b.ready
+	b.ready, b.spare = b.spare[:0], ready
+	alone := len(ready)+len(events) == 1
+	for _, p := range ready {
+		if p.state != gone {
+			b.serve(p, alone)
+		}
+	}
+	for _, e := range events {
+		b.event(int(e.Fd), e.Events, alone)
+	}
+	b.expire()
+	if b.clock.on {
+		b.clock.lap()
+	}
+	b.deliver()
+	b.endTurn()
+	b.stats.Turns++
+	return nil
+}
+
+// wait waits for sockets. A bus that has been idle for a while gives back what
+// it kept for the next burst, before it sleeps for long.
+func (b *Bus) wait(timeout time.Duration) ([]rawio.Event, error) {
+	if b.buffers.kept == 0 || timeout >= 0 && timeout <= quiet {
+		return b.poll.Wait(timeout)
+	}
+	events, err := b.poll.Wait(quiet)
+	if err != nil || len(events) > 0 {
+		return events, err
+	}
+	b.buffers.drop()
+	return nil, nil
+}
+
+func (b *Bus) event(fd int, events uint32, alone bool) {
+	if fd >= len(b.byFD) || b.byFD[fd] == nil {
+		b.otherEvent(fd)
+		return
+	}
+	p := b.byFD[fd]
+	if events&rawio.Out != 0 {
+		b.drain(p)
+	}
+	if events&^rawio.Out != 0 && p.state != gone && p.served != b.turn {
+		b.serve(p, alone)
+	}
+}
+
+// otherEvent is for descriptors that are no peer's, not counting one that was
+// closed in this very turn.
+func (b *Bus) otherEvent(fd int) {
+	if fd == b.posted.fd {
+		b.calls()
+		return
+	}
+	for _, l := range b.listeners {
+		if l.FD == fd {
+			b.accept(l)
+			return
+		}
+	}
+}
+
+// serve handles a peer's share of the turn, and sees off who left by it.
+func (b *Bus) serve(p *Peer, alone bool) {
+	p.served = b.turn
+	defer b.rescue(p)
+	b.beginBatch(p)
+	b.receive(p, alone)
+	if p.in.ready && p.state != gone {
+		b.ready = append(b.ready, p)
+	}
+	b.bury()
+	b.endBatch()
+}
+
+// deliver sends what the turn has routed. Who turns out to be gone leaves, of
+// which others are told, until nothing is left to be sent.
+func (b *Bus) deliver() {
+	for {
+		b.bury()
+		if len(b.dirty) == 0 {
+			return
+		}
+		b.flush()
+	}
+}
+
+// rescue keeps the bus alive where handling a peer's messages has panicked:
+// that is a fault of ours, for which one peer pays and not all of them.
+func (b *Bus) rescue(p *Peer) {
+	fault := recover()
+	if fault == nil {
+		return
+	}
+	b.stats.Panics++
+	b.log.LogAttrs(context.Background(), slog.LevelError, "fault in the bus: please report it", slog.Any("panic", fault), slog.String("stack", string(debug.Stack())), slog.Any("peer", p))
+	b.releaseFDs(b.fds)
+	b.fds, b.body, b.big, b.made = nil, nil, nil, false
+	b.drop(p, reasonFault, errFault)
+	b.bury()
+}

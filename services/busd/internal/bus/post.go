@@ -1,0 +1,68 @@
+package bus
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"quartet/services/busd/internal/rawio"
+)
+
+func (d *posted) open() (err error) {
+	if d.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return fmt.Errorf("eventfd: %w", err)
+	}
+	return nil
+}
+
+// Post lets the bus thread call fn, in the order of the calls to Post. It may
+// be called from anywhere. It returns false once the bus has stopped: then fn
+// is never called.
+func (b *Bus) Post(fn func()) bool {
+	d := &b.posted
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shut {
+		return false
+	}
+	d.calls = append(d.calls, fn)
+	if len(d.calls) == 1 {
+		one := [8]byte{7: 1}
+		one[0], one[7] = one[7], one[0]
+		_, _ = unix.Write(d.fd, one[:]) // it is there to be readable; full is as good
+	}
+	return true
+}
+
+// Do calls fn on the bus thread and waits for it to return. It returns false,
+// without a call, once the bus has stopped.
+func (b *Bus) Do(fn func()) bool {
+	done := make(chan struct{})
+	if !b.Post(func() { defer close(done); fn() }) {
+		return false
+	}
+	<-done
+	return true
+}
+
+// calls runs what was posted.
+func (b *Bus) calls() {
+	var count [8]byte
+	_, _ = unix.Read(b.posted.fd, count[:])
+	b.posted.mu.Lock()
+	calls := b.posted.calls
+	b.posted.calls = nil
+	b.posted.mu.Unlock()
+	for _, fn := range calls {
+		fn()
+	}
+}
+
+// shut ends the door: what was posted is still called, nothing more is taken.
+func (d *posted) close() {
+	d.mu.Lock()
+	d.shut = true
+	d.mu.Unlock()
+}
+
+func (d *posted) free() { rawio.Close(d.fd) }

@@ -1,0 +1,131 @@
+package bus_test
+
+import (
+	"errors"
+	"testing"
+
+	"quartet/services/busd/internal/client"
+	"quartet/services/busd/internal/wire"
+)
+
+// apply replaces the configuration.
+func (b *bed) apply(config string) {
+	b.t.Helper()
+	settings, _ := parseSettings(b.t, config)
+	b.Do(func() { b.Apply(settings) })
+}
+
+// Whoever is connected is judged by the new policy, from the next message on.
+func TestNewPolicyHoldsForWhoIsConnected(t *testing.T) {
+	b := start(t, allowAll)
+	from, to := b.dial(), b.dial()
+	get(from.Send(call(to.Name, "Old"), nil))(t)
+	old := next(t, to)
+	b.apply(systemLike)
+	_, err := from.Call(call(to.Name, "M"), nil)
+	refused(t, err, "AccessDenied")
+	_, err = from.RequestName("com.example.A", 0)
+	refused(t, err, "AccessDenied")
+	must(t, to.Reply(old, "", nil)) // it is still requested
+	if m := next(t, from); m.Type != wire.MethodReturn {
+		t.Errorf("got %s", describe(m))
+	}
+	b.apply(allowAll)
+	get(from.Send(call(to.Name, "New"), nil))(t)
+	must(t, to.Reply(next(t, to), "", nil))
+	next(t, from)
+}
+
+func TestNewLimitsHoldForWhatComes(t *testing.T) {
+	b := start(t, allowAll)
+	c := b.dial()
+	for _, rule := range []string{"member='A'", "member='B'", "member='C'"} {
+		must(t, c.AddMatch(rule))
+	}
+	b.apply(allowAll + `<limit name="max_match_rules_per_connection">2</limit><limit name="max_incomplete_connections">1</limit>`)
+	refused(t, c.AddMatch("member='D'"), "LimitsExceeded", "=2")
+	b.dial()
+	b.apply(allowAll)
+	must(t, c.AddMatch("member='D'"))
+}
+
+// Reloads while messages are on the way lose none of them, and allow and
+// refuse as one policy or the other says.
+func TestReloadUnderTraffic(t *testing.T) {
+	b := start(t, allowAll)
+	to := b.dial()
+	const callers, calls = 4, 300
+	ended := make(chan error, callers+1)
+	for range callers {
+		c := b.dial()
+		go func() {
+			for range calls {
+				_, err := c.Call(call(to.Name, "M"), nil)
+				if e, ok := err.(*client.Error); err != nil && (!ok || e.Name != driverError+"AccessDenied") {
+					ended <- err
+					return
+				}
+			}
+			ended <- nil
+		}()
+	}
+	go func() {
+		for {
+			m, err := to.Next()
+			if err != nil || m.Member == "End" {
+				ended <- err
+				return
+			}
+			if m.Type == wire.MethodCall {
+				if err := to.Reply(m, "", nil); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}
+	}()
+	for i := range 100 {
+		if i%2 == 0 {
+			b.apply(systemLike)
+		} else {
+			b.apply(allowAll)
+		}
+	}
+	for range callers {
+		must(t, <-ended)
+	}
+	get(b.dial().Send(quietly(to.Name, "End"), nil))(t)
+	must(t, <-ended)
+}
+
+// Report 23: ReloadConfig returns when the configuration is applied, or with
+// why it was not.
+func TestReloadConfig(t *testing.T) {
+	var b *bed
+	fault := errors.New("bus.conf:7: limit \"x\" is unknown")
+	again := false
+	b = start(t, allowAll, func(o *busOptions) {
+		o.Reload = func(done func(error)) {
+			first := !again
+			again = true
+			go func() {
+				if first {
+					done(fault)
+					return
+				}
+				settings, _ := parseSettings(t, systemLike)
+				b.Do(func() { b.Apply(settings) })
+				done(nil)
+			}()
+		}
+	})
+	c := b.dial()
+	_, err := c.Driver("ReloadConfig", "", nil)
+	refused(t, err, "Failed", fault.Error())
+	get(c.Driver("ReloadConfig", "", nil))(t)
+	_, err = c.RequestName("com.example.A", 0)
+	refused(t, err, "AccessDenied")
+	// Who asks and leaves is not waited for.
+	get(c.Send(call(client.DriverName, "ReloadConfig"), nil))(t)
+	c.Close()
+}

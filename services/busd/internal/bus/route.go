@@ -1,0 +1,217 @@
+package bus
+
+import (
+	"quartet/services/busd/internal/match"
+	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/wire"
+)
+
+// route finds who gets a message and gives it to them: the one peer that it
+// names, and whoever has a rule that matches. The sender is told if it may
+// not, or cannot.
+func (b *Bus) route(p *Peer, m *wire.Message) {
+	to := b.find(m.Destination)
+	absent := to == nil && m.Destination != "" && m.Destination != BusName
+	// What the bus does to start a service, or because one could not be
+	// started, is seen before what made it do so, as in dbus-daemon.
+	late := absent || m.Destination == BusName && m.Type == wire.Signal
+	if b.watched() && !late {
+		b.captureCurrent(p, to)
+	}
+	var why *refusal
+	switch {
+	case m.Destination == BusName:
+		t := b.aside()
+		why = b.toDriver(p, m)
+		if t != nil {
+			t.compute += b.clock.lap()
+		}
+	case m.Destination != "":
+		if !absent {
+			why = b.unicast(p, to, m)
+			break
+		}
+		why = b.toAbsent(p, m)
+	case m.Type == wire.MethodCall:
+		// A call to nobody is for whoever reads it first, which is the bus: it
+		// answers like any peer (specification, "Message Bus Messages").
+		why = b.toDriver(p, m)
+	case m.Type == wire.Signal:
+		why = b.broadcast(p, nil, m)
+	}
+	if b.watched() && late {
+		b.captureCurrent(p, nil)
+	}
+	if why != nil && p.state != gone {
+		b.refuse(p, why)
+	}
+}
+
+// unicast gives a message to the peer that it is for.
+func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
+	requested := false
+	if m.Type == wire.MethodReturn || m.Type == wire.ErrorReply {
+		requested = b.settled(to, p, m.ReplySerial)
+	}
+	if why := b.mayPass(p, to, to, m, requested); why != nil {
+		return why
+	}
+	payer := p.user // whoever asks for something to wait pays for it
+	if requested {
+		payer = to.user
+	}
+	if to.out.full(b, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) || !payer.hasRoom(&to.out, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) {
+		b.stats.OverLimit++
+		return refused(limitsExceeded, "The destination service '%s' has a full message queue", m.Destination)
+	}
+	expects := m.Type == wire.MethodCall && m.Flags&wire.NoReplyExpected == 0
+	if expects {
+		if why := b.mayExpect(p, to, m.Serial); why != nil {
+			return why
+		}
+	}
+	if m.UnixFDs > 0 && !to.fdsAllowed {
+		return refused(notSupported, "Tried to send message with Unix file descriptors to a client that doesn't support that.")
+	}
+	if expects {
+		b.expect(p, to, m.Serial)
+	}
+	k := b.stitched(p)
+	k.payer = payer
+	b.queue(to, k)
+	if b.eavesdroppers > 0 {
+		return b.broadcast(p, to, m)
+	}
+	return nil
+}
+
+// broadcast gives a message to everybody who has a rule that matches it; with
+// a recipient that has it already, to those who listen in on others. Whoever
+// may not have it, cannot, or has too much waiting simply does not get it.
+func (b *Bus) broadcast(p, addressed *Peer, m *wire.Message) *refusal {
+	v := &b.visit
+	v.picked = v.picked[:0]
+	v.sender, v.addressed, v.skip = p, addressed, addressed
+	b.subject(&v.subject, m, p, addressed)
+	b.rules.Find(&v.subject, v.pick)
+	var unheard []*refusal
+	for _, to := range v.picked {
+		why := b.mayPass(p, addressed, to, m, m.Destination != "")
+		if why == nil && m.UnixFDs > 0 && !to.fdsAllowed {
+			why = refused(notSupported, "Tried to send broadcast message with Unix file descriptors to a client that doesn't support that.")
+		}
+		if why != nil {
+			if b.watched() {
+				unheard = append(unheard, why)
+			}
+			continue
+		}
+		if to.out.full(b, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) || !to.user.hasRoom(&to.out, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) {
+			b.stats.OverLimit++
+			continue
+		}
+		k := b.stitched(p)
+		k.payer = to.user
+		b.queue(to, k)
+	}
+	for _, why := range unheard {
+		b.captureRefusal(p, why)
+	}
+	return nil
+}
+
+// A visitor collects who is picked for a message, each once. Its functions are
+// made once, so that a search allocates nothing.
+type visitor struct {
+	sender, addressed *Peer
+	skip              *Peer // has it already
+	picked            []*Peer
+	serial            uint64
+
+	subject match.Message
+	pick    func(p *Peer, eavesdrop bool)
+	names   func() []string
+	is      func(name string) bool
+	args    func() wire.Args
+	ownArgs func() wire.Args
+}
+
+func (v *visitor) init(b *Bus) {
+	v.pick = func(p *Peer, _ bool) {
+		if p.picked != v.serial && p != v.skip {
+			p.picked = v.serial
+			v.picked = append(v.picked, p)
+		}
+	}
+	v.names = func() []string { return v.sender.owned }
+	v.is = func(name string) bool { return b.find(name) == v.addressed }
+	v.args = func() wire.Args { return b.msg.Args(b.body) }
+	v.ownArgs = func() wire.Args { return b.echo.Args(b.echoBody) }
+}
+
+// subject is a peer's message as match rules see it.
+func (b *Bus) subject(s *match.Message, m *wire.Message, p, addressed *Peer) {
+	v := &b.visit
+	v.serial++
+	*s = match.Message{Type: m.Type, Sender: p.name, Interface: m.Interface, Member: m.Member, Path: m.Path, Destination: m.Destination, Args: v.args}
+	if len(p.owned) > 0 {
+		s.SenderNames = v.names
+	}
+	if addressed != nil && m.Destination != BusName {
+		s.DestinationIs = v.is
+	}
+}
+
+// mayPass asks the policy whether p may send a message to a peer, and that
+// peer receive it, which is another than the addressed one for whoever listens
+// in. Where everything is allowed it asks nothing.
+func (b *Bus) mayPass(p, addressed, to *Peer, m *wire.Message, requested bool) *refusal {
+	if m.Type > wire.Signal {
+		return refused(accessDenied, "Message bus will not accept messages of unknown type")
+	}
+	if p.policy.SendsAll() && to.policy.ReceivesAll() {
+		return nil
+	}
+	pm := policyMessage(m, requested)
+	if v := p.policy.CanSend(&pm, to.claims); !v.Allow {
+		return b.rejected("send", v.Matched, p, to, m, requested)
+	} else if v.Log {
+		b.logVerdict("sent", v, p, to)
+	}
+	if v := to.policy.CanReceive(&pm, p.claims, m.Destination != "" && to != addressed); !v.Allow {
+		return b.rejected("receive", v.Matched, p, to, m, requested)
+	} else if v.Log {
+		b.logVerdict("received", v, p, to)
+	}
+	return nil
+}
+
+func policyMessage(m *wire.Message, requested bool) policy.Message {
+	return policy.Message{
+		Type: uint8(m.Type), Interface: m.Interface, Member: m.Member, Path: m.Path, ErrorName: m.ErrorName,
+		Destination: m.Destination, UnixFDs: m.UnixFDs, RequestedReply: requested,
+	}
+}
+
+// full says whether as much waits for a peer already as its limits allow.
+func (o *outbound) full(b *Bus, bytes, fds int) bool {
+	if len(o.waiting) == 0 { // it keeps up
+		return false
+	}
+	l := &b.settings.Limits
+	return int64(o.bytes+o.turnBytes) >= l.MaxOutgoingBytes || fds > 0 && int64(o.fds) >= l.MaxOutgoingUnixFDs
+}
+
+// hasRoom says whether the user may have this wait as well. Whoever keeps up
+// gets its messages in any case, for nothing of them is expected to wait; but
+// big ones are more than a socket takes.
+func (u *user) hasRoom(o *outbound, bytes, fds int) bool {
+	if len(o.waiting) == 0 && bytes < bigMessage {
+		return true
+	}
+	if !u.take(bytes+o.turnBytes, fds) {
+		return false
+	}
+	u.give(bytes+o.turnBytes, fds)
+	return true
+}

@@ -1,0 +1,34 @@
+package bus
+
+import (
+	"quartet/services/busd/internal/busconf"
+	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/sasl"
+)
+
+// Settings are what the configuration says and a reload changes.
+type Settings struct {
+	Limits         busconf.Limits
+	Policy         *policy.Set
+	Mechanisms     sasl.Mechanisms
+	AllowAnonymous bool
+
+	// AtConsole says whether a user sits at this machine; nil is nobody.
+	AtConsole func(uid uint32) bool
+
+	// SELinux says that labels of peers are SELinux contexts.
+	SELinux bool
+}
+
+// Apply replaces the settings. Everybody who is connected is judged by the new
+// policy from now on; nobody is disconnected, and limits hold for what comes.
+func (b *Bus) Apply(s Settings) {
+	b.settings = s
+	clear(b.policies)
+	for _, p := range b.byFD {
+		if p != nil && p.policy != nil && p.state != gone {
+			p.policy = b.policyFor(p, p.groups())
+		}
+	}
+	b.countIncomplete()
+}

@@ -1,0 +1,89 @@
+package bus
+
+import (
+	"strconv"
+
+	"quartet/kit/budget"
+)
+
+// A user is what the bus keeps for all the connections of one uid together.
+type user struct {
+	uid   uint32
+	known bool // false for all who came without credentials
+
+	// What waits in the bus because this user asked for it.
+	bytes *budget.Budget
+	fds   *budget.Budget
+
+	connections int // that have said Hello
+	uses        int // by peers and debts; at 0 it is forgotten
+}
+
+func (u *user) String() string {
+	if !u.known {
+		return "unknown"
+	}
+	return strconv.FormatUint(uint64(u.uid), 10)
+}
+
+// take charges the user, or changes nothing.
+func (u *user) take(bytes, fds int) bool {
+	if bytes > 0 && !u.bytes.TryTake(int64(bytes)) {
+		return false
+	}
+	if fds > 0 && !u.fds.TryTake(int64(fds)) {
+		if bytes > 0 {
+			u.bytes.Give(int64(bytes))
+		}
+		return false
+	}
+	return true
+}
+
+func (u *user) give(bytes, fds int) {
+	if bytes > 0 {
+		u.bytes.Give(int64(bytes))
+	}
+	if fds > 0 {
+		u.fds.Give(int64(fds))
+	}
+}
+
+// Quota is what may wait in the bus on account of one user.
+type Quota struct {
+	Bytes int64
+	FDs   int64
+}
+
+// join counts another use of the user with this uid.
+func (b *Bus) join(uid uint32, known bool) *user {
+	key := int64(uid)
+	if !known {
+		key = -1
+	}
+	u := b.users[key]
+	if u == nil {
+		quota := b.opt.Quota
+		if own, ok := b.opt.Quotas[uid]; ok && known {
+			quota = own
+		}
+		u = &user{uid: uid, known: known}
+		u.bytes = budget.New("busd.bytes", quota.Bytes, budget.Options{})
+		u.fds = budget.New("busd.fds", quota.FDs, budget.Options{})
+		b.users[key] = u
+	}
+	u.uses++
+	return u
+}
+
+// leave ends one use.
+func (b *Bus) leave(u *user) {
+	if u.uses--; u.uses > 0 {
+		return
+	}
+	key := int64(u.uid)
+	if !u.known {
+		key = -1
+	}
+	delete(b.users, key)
+}

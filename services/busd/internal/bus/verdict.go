@@ -1,0 +1,54 @@
+package bus
+
+import (
+	"context"
+	"log/slog"
+
+	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/wire"
+)
+
+var typeNames = [...]string{wire.MethodCall: "method_call", wire.MethodReturn: "method_return", wire.ErrorReply: "error", wire.Signal: "signal"}
+
+// rejected is what a sender is told that the policy stops, in the words of
+// dbus-daemon, which people search for. It is logged as well.
+func (b *Bus) rejected(what string, matched int, from, to *Peer, m *wire.Message, requested bool) *refusal {
+	sender, login, destination := "(unset)", "(bus)", m.Destination
+	if from != nil {
+		sender, login = from.label(), from.login()
+	}
+	if destination == "" {
+		destination = BusName
+	}
+	r := refused(accessDenied, "Rejected %s message, %d matched rules; type=%q, sender=%q (%s) interface=%q member=%q error name=%q requested_reply=\"%s\" destination=%q (%s)",
+		what, matched, typeNames[m.Type], sender, login, orUnset(m.Interface), orUnset(m.Member), orUnset(m.ErrorName), map[bool]string{false: "0", true: "1"}[requested], destination, loginOf(to))
+	b.stats.Rejected++
+	b.log.LogAttrs(context.Background(), slog.LevelDebug, "message refused by the policy", slog.String("error", r.text))
+	return r
+}
+
+func nameOf(p *Peer) string {
+	if p == nil {
+		return BusName
+	}
+	return p.label()
+}
+
+func loginOf(p *Peer) string {
+	if p == nil {
+		return "bus"
+	}
+	return p.login()
+}
+
+func orUnset(s string) string {
+	if s == "" {
+		return "(unset)"
+	}
+	return s
+}
+
+// logVerdict is for rules with log="true".
+func (b *Bus) logVerdict(what string, v policy.Verdict, from, to *Peer) {
+	b.log.LogAttrs(context.Background(), slog.LevelInfo, "message "+what+" that the policy asks to log", slog.String("from", nameOf(from)), slog.String("to", nameOf(to)), slog.String("rule", v.String()))
+}

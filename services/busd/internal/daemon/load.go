@@ -1,0 +1,188 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"quartet/services/busd/internal/bus"
+	"quartet/services/busd/internal/busconf"
+	"quartet/services/busd/internal/catalog"
+	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/sasl"
+)
+
+// Loaded is a configuration and what it means on this machine.
+type Loaded struct {
+	Config   *busconf.Config
+	Settings bus.Settings
+	Services []catalog.Dir
+	Warnings []policy.Warning
+}
+
+// Load reads a configuration file, or with "" the built-in one, and asks the
+// machine for what it names: users, groups, who sits at the console. It may
+// take long. The error says in which line the fault is, or what the bus cannot
+// keep of what the file demands.
+func Load(file string) (*Loaded, error) {
+	name := file
+	if name == "" {
+		name = standaloneName
+	}
+	config, err := busconf.Load(name, source())
+	if err != nil {
+		return nil, err
+	}
+	if err := keepable(config); err != nil {
+		return nil, err
+	}
+	set, warnings := policy.Compile(config.Policies, policy.Resolver{User: userID, Group: groupID})
+	mechanisms, more := mechanisms(config.Auth)
+	return &Loaded{
+		Config: config,
+		Settings: bus.Settings{
+			Limits:         config.Limits,
+			Policy:         set,
+			Mechanisms:     mechanisms,
+			AllowAnonymous: config.AllowAnonymous,
+			AtConsole:      atConsole(config.Policies),
+			SELinux:        selinuxRoot() != "",
+		},
+		Services: serviceDirs(config),
+		Warnings: slices.Concat(config.Warnings, warnings, more),
+	}, nil
+}
+
+// source is this machine, and the built-in configuration.
+func source() busconf.Source {
+	return busconf.Source{
+		Read: func(name string) ([]byte, error) {
+			if name == standaloneName {
+				return []byte(standalone), nil
+			}
+			return os.ReadFile(name)
+		},
+		Dir: func(name string) ([]string, error) {
+			entries, err := os.ReadDir(name)
+			names := make([]string, len(entries))
+			for i, e := range entries {
+				names[i] = e.Name()
+			}
+			return names, err
+		},
+		Missing:     func(err error) bool { return errors.Is(err, fs.ErrNotExist) },
+		Getenv:      os.Getenv,
+		SELinuxRoot: selinuxRoot(),
+	}
+}
+
+// keepable refuses what busd could only pretend to do. It asks no security
+// module whether a message may pass.
+func keepable(c *busconf.Config) error {
+	if c.Security.AppArmor == busconf.AppArmorRequired {
+		return errors.New(`<apparmor mode="required"/> cannot be kept: busd does not ask AppArmor about messages. Use dbus-daemon, or mode="enabled"`)
+	}
+	if len(c.Security.Associations) > 0 && selinuxRoot() != "" {
+		return fmt.Errorf("<selinux><associate own=%q …/> cannot be kept: SELinux is on, and busd does not ask it about names. Use dbus-daemon, or remove the element", c.Security.Associations[0].Own)
+	}
+	return nil
+}
+
+// selinuxRoot is the folder of the SELinux policy, "" where SELinux is off.
+func selinuxRoot() string {
+	if _, err := os.Stat("/sys/fs/selinux/enforce"); err != nil {
+		return ""
+	}
+	text, err := os.ReadFile("/etc/selinux/config")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if kind, is := strings.CutPrefix(strings.TrimSpace(line), "SELINUXTYPE="); is {
+			return path.Join("/etc/selinux", kind)
+		}
+	}
+	return ""
+}
+
+func userID(name string) (uint32, bool) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return 0, false
+	}
+	return number(u.Uid)
+}
+
+func groupID(name string) (uint32, bool) {
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		return 0, false
+	}
+	return number(g.Gid)
+}
+
+func number(id string) (uint32, bool) {
+	n, err := strconv.ParseUint(id, 10, 32)
+	return uint32(n), err == nil
+}
+
+// mechanisms are those of <auth>; without one, all.
+func mechanisms(auth []string) (m sasl.Mechanisms, warnings []policy.Warning) {
+	if len(auth) == 0 {
+		return sasl.Mechanisms{External: true, Anonymous: true, CookieSHA1: true}, nil
+	}
+	for _, name := range auth {
+		switch name {
+		case "EXTERNAL":
+			m.External = true
+		case "ANONYMOUS":
+			m.Anonymous = true
+		case "DBUS_COOKIE_SHA1":
+			m.CookieSHA1 = true
+		default:
+			warnings = append(warnings, policy.Warning{File: "<auth>", Message: fmt.Sprintf("%q is no mechanism of busd: EXTERNAL, DBUS_COOKIE_SHA1 and ANONYMOUS are", name)})
+		}
+	}
+	return m, warnings
+}
+
+// consoleDir is where a file named after each user at the console lies.
+const consoleDir = "/run/console"
+
+// atConsole looks who sits at the console, if a policy asks for it.
+func atConsole(sections []policy.Section) func(uint32) bool {
+	asks := func(s policy.Section) bool { return s.Context == policy.AtConsole || s.Context == policy.NotAtConsole }
+	if !slices.ContainsFunc(sections, asks) {
+		return nil
+	}
+	here := map[uint32]bool{}
+	entries, _ := os.ReadDir(consoleDir) // most machines have none, and nobody is at the console then
+	for _, e := range entries {
+		if uid, known := userID(e.Name()); known {
+			here[uid] = true
+		}
+	}
+	return func(uid uint32) bool { return here[uid] }
+}
+
+// serviceDirs are the directories of .service files, and how strict they are
+// about their names: the setuid helper finds a service by the name of its file.
+func serviceDirs(c *busconf.Config) []catalog.Dir {
+	dirs := make([]catalog.Dir, len(c.ServiceDirs))
+	for i, d := range c.ServiceDirs {
+		dirs[i].Path = d.Path
+		switch {
+		case d.Strict:
+			dirs[i].Naming = catalog.StrictName
+		case c.ServiceHelper != "":
+			dirs[i].Naming = catalog.WarnName
+		}
+	}
+	return dirs
+}

@@ -1,0 +1,95 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"quartet/services/busd/internal/bus"
+	"quartet/services/busd/internal/config"
+)
+
+// Observed is what an Observe may look at.
+type Observed struct {
+	Config  config.Config
+	Version string
+	Log     *slog.Logger
+	// Alive says whether the bus works. Stats is what it has counted.
+	Alive func(context.Context) error
+	Stats func(context.Context) (bus.Stats, error)
+}
+
+// Observe shows others what a bus does. It is called before the bus gives up
+// its rights, and before it runs.
+type Observe func(context.Context, Observed) (*Observer, error)
+
+// Observer is what an Observe wants of the bus.
+type Observer struct {
+	Timing  bool
+	Sample  uint64
+	OnBatch func(bus.Batch)
+	// Serve works until ctx ends; Close is called after it.
+	Serve func(ctx context.Context)
+	Close func()
+}
+
+// telemetryProgram is the program that can show others what the bus does. It
+// is one of its own because what is linked for that is three times the whole
+// bus, takes tens of milliseconds at each start, and has a web server in it.
+const telemetryProgram = "busd-telemetry"
+
+// observed says whether others want to see what the bus does.
+func observed(c config.Config) bool {
+	if c.AdminAddr != "" {
+		return true
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"} {
+		if os.Getenv(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// becomeTelemetry makes this process the program that can observe; it returns
+// only if that fails. Whoever started us does not see a difference.
+func becomeTelemetry(args []string) error {
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	program := filepath.Join(filepath.Dir(own), telemetryProgram)
+	err = syscall.Exec(program, append([]string{os.Args[0]}, args...), os.Environ())
+	return fmt.Errorf("BUSD_ADMIN_ADDR or OTEL_EXPORTER_OTLP_ENDPOINT is set, which needs the program %s beside this one: %w", program, err)
+}
+
+func (d *daemon) observe(ctx context.Context) (*Observer, error) {
+	if d.Observe == nil {
+		return &Observer{Serve: func(context.Context) {}, Close: func() {}}, nil
+	}
+	return d.Observe(ctx, Observed{
+		Config:  d.config,
+		Version: d.Version,
+		Log:     d.log.Logger,
+		Alive:   d.alive,
+		Stats:   d.stats,
+	})
+}
+
+func (d *daemon) stats(ctx context.Context) (s bus.Stats, err error) {
+	b := d.bus.Load()
+	got := make(chan bus.Stats, 1)
+	if b == nil || !b.Post(func() { got <- b.Stats() }) {
+		return s, errStopped
+	}
+	select {
+	case s = <-got:
+		return s, nil
+	case <-ctx.Done():
+		return s, errors.Join(errors.New("the bus thread does not answer"), context.Cause(ctx))
+	}
+}

@@ -1,0 +1,111 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// reloads are the wishes that the configuration be read again.
+type reloads struct {
+	wake chan struct{} // something is in waiting
+
+	mu      sync.Mutex
+	waiting []func(error) // guarded by mu
+}
+
+// ask wants a reload that begins from now on, and done to be told how it went.
+// Those who ask while one runs share the next.
+func (r *reloads) ask(done func(error)) {
+	r.mu.Lock()
+	r.waiting = append(r.waiting, done)
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (r *reloads) take() []func(error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	waiting := r.waiting
+	r.waiting = nil
+	return waiting
+}
+
+// reload reloads when that is asked for, and on SIGHUP, until ctx ends.
+func (d *daemon) reload(ctx context.Context, hangup <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+		case <-d.reloads.wake:
+		}
+		waiting := d.reloads.take()
+		d.tellReloading()
+		err := d.reloadOnce(ctx)
+		d.tellReloaded()
+		if err != nil {
+			d.log.LogAttrs(ctx, slog.LevelError, "configuration not read again, the old one stays", slog.Any("err", err))
+		}
+		for _, done := range waiting {
+			done(err)
+		}
+	}
+}
+
+var errStopped = errors.New("the bus has stopped")
+
+// reloadOnce replaces the configuration whole, or with a fault in it not at
+// all. It returns when the bus goes by the new one.
+func (d *daemon) reloadOnce(ctx context.Context) error {
+	l, err := Load(d.options.Config)
+	if err != nil {
+		return err
+	}
+	d.programs.rescan(ctx, l.Services)
+	d.use(l)
+	b := d.bus.Load()
+	if !b.Do(func() { b.Apply(l.Settings) }) {
+		return errStopped
+	}
+	d.log.LogAttrs(ctx, slog.LevelInfo, "configuration read again", slog.Int("files", len(l.Config.Files)))
+	return nil
+}
+
+// use keeps what is looked up in a configuration later, watches it, and says
+// what in it has no effect.
+func (d *daemon) use(l *Loaded) {
+	now := &current{helper: l.Config.ServiceHelper, files: map[string]bool{}}
+	var watched []string
+	for _, list := range [][]string{l.Config.Files, l.Config.Dirs} {
+		for _, name := range list {
+			if name == standaloneName {
+				continue
+			}
+			if absolute, err := filepath.Abs(name); err == nil {
+				now.files[absolute] = true
+				watched = append(watched, absolute)
+			}
+		}
+	}
+	for _, dir := range l.Config.ServiceDirs {
+		if !dir.Unwatched {
+			watched = append(watched, dir.Path)
+		}
+	}
+	d.current.Store(now)
+	if w := d.programs.watcher; w != nil {
+		if err := w.Set(watched); err != nil {
+			d.log.Warn("some changes on disk are seen only on a reload", slog.Any("err", err))
+		}
+	}
+	for _, w := range l.Warnings {
+		d.log.Warn("configuration", slog.String("warning", w.String()))
+	}
+}

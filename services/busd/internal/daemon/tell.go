@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"quartet/kit/sdnotify"
+	"quartet/services/busd/internal/bus"
+	"quartet/services/busd/internal/keyring"
+)
+
+const (
+	aliveTimeout = 3 * time.Second // a turn of the bus takes milliseconds
+	stopTimeout  = 5 * time.Second // so does its end
+	tellTimeout  = time.Second
+)
+
+// alive says whether the bus thread comes around.
+func (d *daemon) alive(ctx context.Context) error {
+	b := d.bus.Load()
+	came := make(chan struct{})
+	if b == nil || !b.Post(func() { close(came) }) {
+		return errStopped
+	}
+	select {
+	case <-came:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the bus thread does not answer: %w", context.Cause(ctx))
+	}
+}
+
+// tellSystemd tells systemd that the bus is ready, alive, and stops.
+func (d *daemon) tellSystemd(ctx context.Context) {
+	systemd, err := sdnotify.New(os.Getenv)
+	if err != nil {
+		d.log.LogAttrs(ctx, slog.LevelWarn, "systemd not told", slog.Any("err", err))
+		return
+	}
+	systemd.Run(ctx, sdnotify.Service{
+		Ready: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, aliveTimeout)
+			defer cancel()
+			return d.alive(ctx)
+		},
+		Alive: func(ready error) bool { return ready == nil || errors.Is(ready, errStopped) },
+		Stop:  stopTimeout,
+		Log:   d.log.Logger,
+	})
+}
+
+// tellReloading and tellReloaded are for units of Type=notify-reload, whose
+// reload ends with the second.
+func (d *daemon) tellReloading() {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return
+	}
+	d.tell(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
+}
+
+func (d *daemon) tellReloaded() { d.tell("READY=1") }
+
+func (d *daemon) tell(text string) {
+	socket := os.Getenv("NOTIFY_SOCKET")
+	if socket == "" {
+		return
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err == nil {
+		err = c.SetWriteDeadline(time.Now().Add(tellTimeout))
+		if err == nil {
+			_, err = c.Write([]byte(text))
+		}
+		c.Close()
+	}
+	if err != nil {
+		d.log.Warn("systemd not told of a reload", slog.Any("err", err))
+	}
+}
+
+// cookies makes cookies of the keyring in dir, where the configuration offers
+// them.
+func (d *daemon) cookies(dir string) func(done func(bus.Cookie)) {
+	ring := &keyring.Keyring{Dir: dir}
+	return func(done func(bus.Cookie)) {
+		go func() {
+			c, err := ring.Cookie(context.Background())
+			if err != nil {
+				d.log.Warn("DBUS_COOKIE_SHA1 refused", slog.Any("err", err))
+			}
+			done(c)
+		}()
+	}
+}
