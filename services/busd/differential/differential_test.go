@@ -42,7 +42,7 @@ const (
 	brokerEvery = 5
 
 	// tolerated is how many sessions may differ before no more are played.
-	tolerated = 5
+	tolerated = 8
 )
 
 func TestASessionIsTheSameOnDBusDaemon(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +42,9 @@ func (s *stage) ask() error {
 	if s.control.ended {
 		err = errors.New("the bus has hung up on the control connection")
 	}
-	s.control.learn()
+	if err == nil {
+		err = s.control.learn()
+	}
 	s.control.got = nil
 	return err
 }
@@ -98,9 +101,14 @@ type play struct {
 
 // perform does all steps, and returns what each connection has received. The
 // bus is as it was before when it returns.
-func (s *stage) perform(steps []step) (transcript, error) {
+func (s *stage) perform(steps []step) (t transcript, err error) {
 	p := &play{stage: s, asked: map[string]string{}}
 	defer p.end()
+	defer func() {
+		if bad := recover(); bad != nil {
+			err = fmt.Errorf("the bus has sent what is no message: %v\n%s", bad, debug.Stack())
+		}
+	}()
 	for i, step := range steps {
 		if err := p.do(step); err != nil {
 			return nil, fmt.Errorf("step %d (%v): %w", i, step, err)
@@ -184,6 +192,7 @@ func (p *play) do(s step) error {
 		err = p.reply(c, s)
 	case spoils:
 		c.serial++
+		p.note(s.who, c.serial, s.messages[0].get(fieldMember))
 		b := s.messages[0].bytes(c.serial, func(string) string { return ":1.999999" })
 		if s.spoil != nil {
 			b = s.spoil(b)
@@ -227,18 +236,26 @@ func (p *play) connect(s step) error {
 	if err := c.settle(nil); err != nil {
 		return err
 	}
-	c.learn()
-	return nil
+	return c.learn()
 }
 
-// learn takes the unique name out of the answer to Hello.
-func (c *conn) learn() {
+// learn takes the unique name out of the answer to Hello. Who has one adds a
+// rule that matches nothing: dbus-daemon forgets the rules of others about a
+// connection that leaves, but only if that has rules itself.
+func (c *conn) learn() error {
 	for _, e := range c.got {
 		if !c.hello && e.kind == answer && e.fromBus() && len(e.body) == 1 && strings.HasPrefix(e.body[0].s, ":1.") {
 			c.name, c.hello = e.body[0].s, true
+			c.marks++
+			m := driver("AddMatch", text("type='error',member='Never'"))
+			return c.settle(m.bytes(marker+c.marks, nil))
 		}
 	}
+	return nil
 }
+
+// toNobody marks calls without destination among those that were made.
+const toNobody = "nobody's "
 
 func (p *play) note(who int, serial uint32, member string) {
 	p.asked[fmt.Sprint(who, " ", serial)] = member
@@ -264,13 +281,20 @@ func (p *play) say(c *conn, s step) error {
 	var fds []int
 	who := slices.Index(p.conns, c)
 	for i, m := range s.messages {
+		if !c.hello && m.kind != signal && m.get(fieldDestination) == "" {
+			continue // dbus-daemon's library answers or ignores that without Hello too; busd hangs up
+		}
 		serial := m.serial
 		if serial == 0 {
 			c.serial++
 			serial = c.serial
 		}
 		if m.kind == call && (m.serial == 0 || m.get(fieldDestination) == busName) {
-			p.note(who, serial, m.get(fieldMember))
+			member := m.get(fieldMember)
+			if m.get(fieldDestination) == "" {
+				member = toNobody + member
+			}
+			p.note(who, serial, member)
 		}
 		if m.fds > 0 && i > 0 { // descriptors go with the first byte of their message
 			if err := c.before(b, fds, m.fds); err != nil {
@@ -280,8 +304,14 @@ func (p *play) say(c *conn, s step) error {
 		}
 		fds = append(fds, files[:m.fds]...)
 		b = append(b, m.bytes(serial, p.name)...)
+		if m.reloads() && c.hello {
+			if err := c.reload(b, fds...); err != nil {
+				return err
+			}
+			b, fds = nil, nil
+		}
 	}
-	if s.pieces || len(fds) > 0 {
+	if len(b) > 0 && (s.pieces || len(fds) > 0) {
 		half := 1 + len(b)/2
 		if err := c.send(b[:half], fds...); err != nil {
 			return err
@@ -291,8 +321,7 @@ func (p *play) say(c *conn, s step) error {
 	if err := c.settle(b); err != nil {
 		return err
 	}
-	c.learn()
-	return c.reloaded(s.messages)
+	return c.learn()
 }
 
 // before sends what comes before a message with n descriptors. Where these may
@@ -305,36 +334,22 @@ func (c *conn) before(b []byte, fds []int, n int) error {
 	return c.settle(nil)
 }
 
-// reloaded waits for the answer to ReloadConfig if that is among what c has
-// sent: all other answers come before the bus handles what is sent next.
-func (c *conn) reloaded(sent []message) error {
-	for i, m := range sent {
-		if m.kind != call || m.flags&noReply != 0 || m.get(fieldDestination) != busName || m.get(fieldMember) != "ReloadConfig" || !c.hello {
-			continue
-		}
-		serial := m.serial
-		if serial == 0 {
-			serial = c.serial - taken(sent[i+1:])
-		}
-		came := func(e *event) bool { return e.end || e.fromBus() && e.replySerial() == serial }
-		if slices.ContainsFunc(c.got, came) {
-			continue
-		}
-		if err := c.until(came); err != nil {
-			return fmt.Errorf("await the answer to ReloadConfig: %w", err)
-		}
-	}
-	return nil
+// reloads says whether the configuration is to be read anew.
+func (m *message) reloads() bool {
+	return m.kind == call && m.get(fieldDestination) == busName && m.get(fieldMember) == "ReloadConfig"
 }
 
-// taken is how many serials the messages have taken.
-func taken(sent []message) (n uint32) {
-	for _, m := range sent {
-		if m.serial == 0 {
-			n++
-		}
+// reload sends ReloadConfig, and another one whose answer shows that it was
+// obeyed: until then busd answers what it can, and what is for a name that may
+// be a service soon waits.
+func (c *conn) reload(b []byte, fds ...int) error {
+	c.marks++
+	serial := uint32(marker) + c.marks
+	m := driver("ReloadConfig")
+	if err := c.send(append(b, m.bytes(serial, nil)...), fds...); err != nil {
+		return err
 	}
-	return n
+	return c.until(func(e *event) bool { return e.fromBus() && e.replySerial() == serial })
 }
 
 // reply answers one of the calls that c has received.

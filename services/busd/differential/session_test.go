@@ -130,7 +130,7 @@ func (m *maker) message(who int) message {
 	default:
 		return m.odd()
 	}
-	if m.chance(12) && out.get(fieldDestination) != busName && (m.passes[who] || m.chance(10)) {
+	if m.chance(12) && out.get(fieldDestination) != busName && (out.kind == signal || out.get(fieldDestination) != "") && (m.passes[who] || m.chance(10)) {
 		out.fds = one(m, 1, 1, 2, 3)
 		if m.strangers() {
 			out.flags |= noReply
@@ -162,8 +162,8 @@ func (m *maker) disguise(out *message) {
 	if m.chance(8) {
 		out.fields = append(out.fields, field{byte(fieldUnknown) + byte(m.IntN(3)), m.value(2)})
 	}
-	if m.chance(4) {
-		out.field(fieldSender, one(m, ":1.0", "<0>", "<1>", busName, "com.example.A"))
+	if m.chance(4) && out.get(fieldDestination) != "" { // which dbus-daemon's library believes
+		out.field(fieldSender, one(m, ":1.888888", "<0>", "<1>", busName, "com.example.A"))
 	}
 	if m.chance(20) {
 		m.Shuffle(len(out.fields), func(i, k int) { out.fields[i], out.fields[k] = out.fields[k], out.fields[i] })
@@ -281,6 +281,7 @@ func (m *maker) call() message {
 	if m.chance(3) {
 		out.kind = answer
 		out.number(fieldReplySerial, uint32(1+m.IntN(9)))
+		out = m.unlikePeer(out)
 	}
 	return out
 }

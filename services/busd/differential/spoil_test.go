@@ -33,7 +33,7 @@ func flipped(b []byte, n int, seed uint64) []byte {
 		seed = seed*6364136223846793005 + 1442695040888963407
 		at := int(seed>>33) % len(b)
 		to := byte(seed >> 56)
-		if at >= 4 && at < 8 || at >= 12 && at < 16 || at == 0 && (to == 'l' || to == 'B') {
+		if at >= 4 && at < 12 || at >= 12 && at < 16 || at == 0 && (to == 'l' || to == 'B') {
 			continue
 		}
 		b[at] = to

@@ -3,7 +3,9 @@ package suites
 import "testing"
 
 // echo is a service that answers everything, and its name.
-var echo = map[string]string{"com.example.Echo": "dbus-test-tool echo --session --name=com.example.Echo"}
+var echo = stage{services: []service{echoing}}
+
+var echoing = service{"com.example.Echo", "dbus-test-tool echo --session --name=com.example.Echo"}
 
 const (
 	bus  = "org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus"
@@ -20,15 +22,15 @@ func TestBusctl(t *testing.T) {
 	need(t, "busctl", "systemd")
 	need(t, "gdbus", "libglib2.0-bin")
 	need(t, "dbus-test-tool", "dbus-bin")
-	play(t, echo, []step{
-		{run: "busctl --address=$A --no-legend --acquired list | awk '{print $1, $3, $NF}'"},
+	echo.play(t, []step{
+		{run: "busctl --address=$A --no-legend --acquired list | awk '{print $1, $NF}'"},
 		{run: "busctl --address=$A --no-legend --unique list | awk '{print $3}'"},
 		{run: "busctl --address=$A call " + bus + " ListNames", keep: "^as"},
 		{run: "busctl --address=$A call " + bus + " NameHasOwner s com.example.Echo"},
 		{run: "busctl --address=$A call " + bus + " NameHasOwner s com.example.Nobody"},
 		{run: "busctl --address=$A call " + bus + " GetNameOwner s com.example.Nobody", broker: itsWords},
 		{run: "busctl --address=$A call " + bus + " GetConnectionUnixUser s com.example.Echo"},
-		{run: "busctl --address=$A --json=short call " + bus + " GetConnectionCredentials s com.example.Echo", broker: "it has the groups, and a descriptor"},
+		{run: "busctl --address=$A --json=short call " + bus + ` GetConnectionCredentials s com.example.Echo | grep -oE '"(ProcessID|Unix[A-Za-z]*)":[^}]*'`, sorted: true},
 		{run: "busctl --address=$A call " + bus + " NoSuchMethod", broker: itsWords},
 		{run: "busctl --address=$A call " + bus + " RequestName su 1nvalid 0", broker: itsWords},
 		{run: "busctl --address=$A call com.example.Echo / com.example.Any Any"},
@@ -37,22 +39,22 @@ func TestBusctl(t *testing.T) {
 		{run: "busctl --address=$A --expect-reply=no call com.example.Echo / com.example.Any Any"},
 		{run: "busctl --address=$A --auto-start=no call com.example.Nobody / com.example.Any Any", broker: itsWords},
 		{run: "busctl --address=$A get-property " + bus + " Features", broker: itsInterface},
-		{run: "busctl --address=$A get-property " + bus + " Nothing", broker: itsWords},
-		{run: "busctl --address=$A set-property " + bus + " Features as 0", broker: itsWords},
+		{run: "busctl --address=$A get-property " + bus + " Nothing", broker: itsWords, words: true},
+		{run: "busctl --address=$A set-property " + bus + " Features as 0", broker: itsWords, words: true},
 		{run: "busctl --address=$A tree org.freedesktop.DBus"},
 		{run: "busctl --address=$A introspect org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus", broker: itsInterface},
 		{run: "busctl --address=$A introspect org.freedesktop.DBus /org/freedesktop/DBus org.freedesktop.DBus.Monitoring"},
 		{run: "busctl --address=$A status com.example.Echo", keep: "^(PID|PPID|UID|GID|Comm|CommandLine|UniqueName)=[^0-9]"},
 		{run: "busctl --address=$A emit /a com.example.Any Signal s text"},
-		{run: "(timeout 3 busctl --address=$A monitor com.example.Echo & sleep 1; busctl --address=$A call com.example.Echo /a com.example.Any Any s text; wait) | grep -v ^$",
-			keep: "Type=|Path=|Interface=|STRING|Sender=|^s|MESSAGE"},
+		{run: "timeout 3 busctl --address=$A monitor com.example.Echo & sleep 1; busctl --address=$A call com.example.Echo /a com.example.Any Any s text; wait",
+			broker: "it shows what the rules do not match", keep: "Type=|Path=|Interface=|STRING|Sender=|^s|MESSAGE"},
 	})
 }
 
 func TestGdbus(t *testing.T) {
 	need(t, "gdbus", "libglib2.0-bin")
 	need(t, "dbus-test-tool", "dbus-bin")
-	play(t, echo, []step{
+	echo.play(t, []step{
 		{run: "gdbus call --address $A " + bus2 + " --method org.freedesktop.DBus.GetId"},
 		{run: "gdbus call --address $A " + bus2 + " --method org.freedesktop.DBus.ListQueuedOwners com.example.Echo"},
 		{run: "gdbus call --session " + bus2 + " --method org.freedesktop.DBus.GetNameOwner org.freedesktop.DBus"},
@@ -70,12 +72,12 @@ func TestGdbus(t *testing.T) {
 func TestQdbus(t *testing.T) {
 	qdbus := need(t, "/usr/lib/qt5/bin/qdbus", "qdbus-qt5")
 	need(t, "dbus-test-tool", "dbus-bin")
-	play(t, echo, []step{
+	echo.play(t, []step{
 		{run: qdbus + " | sed 's/^ *//'", sorted: true},
 		{run: qdbus + " org.freedesktop.DBus", sorted: true},
 		{run: qdbus + " org.freedesktop.DBus /org/freedesktop/DBus", broker: itsInterface, sorted: true},
 		{run: qdbus + " org.freedesktop.DBus / org.freedesktop.DBus.GetId"},
-		{run: qdbus + " org.freedesktop.DBus / org.freedesktop.DBus.NameHasOwner com.example.Echo"},
+		{run: qdbus + " org.freedesktop.DBus / org.freedesktop.DBus.NameHasOwner com.example.Echo", broker: itsInterface},
 		{run: qdbus + " com.example.Nobody", broker: itsWords},
 		{run: qdbus + " --system org.freedesktop.DBus / org.freedesktop.DBus.GetNameOwner com.example.Nobody", broker: itsWords},
 		{run: qdbus + " --literal org.freedesktop.DBus / org.freedesktop.DBus.ListActivatableNames", keep: "nothing", sorted: true},
@@ -86,11 +88,11 @@ func TestDBusSend(t *testing.T) {
 	need(t, "dbus-send", "dbus-bin")
 	need(t, "dbus-test-tool", "dbus-bin")
 	const call = "dbus-send --bus=$A --print-reply --dest="
-	play(t, echo, []step{
+	echo.play(t, []step{
 		{run: call + "org.freedesktop.DBus / org.freedesktop.DBus.GetId"},
 		{run: call + "org.freedesktop.DBus / org.freedesktop.DBus.GetNameOwner string:com.example.Echo"},
-		{run: call + "org.freedesktop.DBus / org.freedesktop.DBus.GetNameOwner", broker: itsWords},
-		{run: call + "org.freedesktop.DBus / org.freedesktop.DBus.AddMatch string:nonsense", broker: itsWords},
+		{run: call + "org.freedesktop.DBus / org.freedesktop.DBus.GetNameOwner", broker: itsWords, words: true},
+		{run: call + "org.freedesktop.DBus / org.freedesktop.DBus.AddMatch string:nonsense", broker: itsWords, words: true},
 		{run: call + "org.freedesktop.DBus / org.freedesktop.DBus.RemoveMatch string:type=signal", broker: itsWords},
 		{run: call + "no.such.Name / com.example.Any.Any", broker: itsWords},
 		{run: call + ":1.99999 / com.example.Any.Any", broker: itsWords},
@@ -108,12 +110,12 @@ func TestDBusMonitor(t *testing.T) {
 	watch := func(options, what string) string {
 		return "timeout 3 dbus-monitor --address $A " + options + " & sleep 1; " + what + " >/dev/null 2>&1; wait"
 	}
-	play(t, echo, []step{
+	echo.play(t, []step{
 		{run: watch(`"interface='com.example.Any'"`, "dbus-send --bus=$A --print-reply --dest=com.example.Echo / com.example.Any.Any string:x")},
 		{run: watch(`"path='/a'"`, "dbus-send --bus=$A /a com.example.Any.Signal array:int32:1,2; dbus-send --bus=$A /b com.example.Any.Signal")},
 		{run: watch(`--profile "type='error'"`, "dbus-send --bus=$A --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.GetNameOwner string:com.example.Nobody"), keep: "error"},
 		{run: watch("", "dbus-send --bus=$A --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.GetId"), broker: "it says NameAcquired earlier"},
-		{run: "timeout 1 dbus-monitor --address $A nonsense; echo", broker: itsWords},
+		{run: "timeout 1 dbus-monitor --address $A nonsense; echo", broker: itsWords, words: true},
 	})
 }
 
@@ -121,10 +123,8 @@ func TestDBusTestTool(t *testing.T) {
 	need(t, "dbus-test-tool", "dbus-bin")
 	// It prints how long it took.
 	const took = "^exit|rror|fail"
-	play(t, map[string]string{
-		"com.example.Echo": echo["com.example.Echo"],
-		"com.example.Hole": "dbus-test-tool black-hole --session --name=com.example.Hole",
-	}, []step{
+	hole := service{"com.example.Hole", "dbus-test-tool black-hole --session --name=com.example.Hole"}
+	stage{services: []service{echoing, hole}}.play(t, []step{
 		{run: "dbus-test-tool spam --session --dest=com.example.Echo --count=2000 --flood", keep: took},
 		{run: "dbus-test-tool spam --session --dest=com.example.Echo --count=500 --queue=20 --string", keep: took},
 		{run: "dbus-test-tool spam --session --dest=com.example.Echo --count=500 --bytes --payload=somewhat", keep: took},

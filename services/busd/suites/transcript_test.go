@@ -29,6 +29,10 @@ type step struct {
 	// not the bus's business. "" is all of them.
 	keep string
 
+	// words says that busd has other words for an error: what stands behind
+	// the last colon of a line is not compared.
+	words bool
+
 	// sorted is for lines that come in no order.
 	sorted bool
 }
@@ -36,54 +40,83 @@ type step struct {
 // patience is how long one step may take.
 const patience = 20 * time.Second
 
+// stage is what a script is played on.
+type stage struct {
+	services []service // what runs beside it
+	// options are how a bus is started; nil is as a session bus.
+	options func(t *testing.T) buses.Options
+	kinds   []buses.Kind // nil is all
+	serial  bool         // the services cannot run twice at once
+}
+
+// service is a command that takes a name: it is up when the name is there.
+type service struct{ name, command string }
+
 // play runs a script on every bus and compares what the commands print, and
-// their exit codes, with those on dbus-daemon. before is what runs beside all
-// of it, and must be up when its name is there.
-func play(t *testing.T, before map[string]string, script []step) {
+// their exit codes, with those on dbus-daemon.
+func (s stage) play(t *testing.T, script []step) {
 	t.Helper()
-	transcripts := map[buses.Kind][]string{}
-	for _, kind := range buses.Kinds {
-		t.Run(string(kind), func(t *testing.T) {
-			b := buses.ForTest(t, kind, buses.Options{})
-			for name, command := range before {
-				beside(t, b, name, command)
-			}
-			for _, s := range script {
-				transcripts[kind] = append(transcripts[kind], s.on(t, b))
-			}
-		})
+	t.Parallel()
+	kinds := s.kinds
+	if kinds == nil {
+		kinds = buses.Kinds
 	}
-	if t.Failed() || t.Skipped() {
-		return
-	}
-	for kind, got := range transcripts {
-		for i, s := range script {
-			want := transcripts[buses.Daemon][i]
-			if got[i] == want || kind == buses.Broker && s.broker != "" {
-				continue
-			}
-			t.Errorf("%s on %s:\n%s\non %s:\n%s", s.run, kind, indent(got[i]), buses.Daemon, indent(want))
+	transcripts := make([][]string, len(kinds))
+	t.Run("on", func(t *testing.T) { // ends when all three have
+		for i, kind := range kinds {
+			t.Run(string(kind), func(t *testing.T) {
+				if !s.serial {
+					t.Parallel()
+				}
+				var o buses.Options
+				if s.options != nil {
+					o = s.options(t)
+				}
+				b := buses.ForTest(t, kind, o)
+				for _, each := range s.services {
+					each.start(t, b)
+				}
+				for _, each := range script {
+					transcripts[i] = append(transcripts[i], each.on(t, b))
+				}
+			})
 		}
+	})
+	reference := transcripts[slices.Index(kinds, buses.Daemon)]
+	if len(reference) < len(script) {
+		return // not installed, or it has failed
 	}
-	for _, s := range script {
-		t.Logf("%s", s.run)
+	for i, kind := range kinds {
+		for j, got := range transcripts[i] {
+			each, want := script[j], reference[j]
+			if got != want && (kind != buses.Broker || each.broker == "") {
+				t.Errorf("%s on %s:\n%s\non %s:\n%s", each.run, kind, indent(got), buses.Daemon, indent(want))
+			}
+		}
 	}
 }
 
-// beside starts a command that takes a name, and waits for the name.
-func beside(t *testing.T, b *buses.Bus, name, command string) {
+// start starts the service, and waits for its name.
+func (s service) start(t *testing.T, b *buses.Bus) {
 	t.Helper()
-	cmd := shell(context.Background(), t.TempDir(), b.Address, command)
+	cmd := shell(context.Background(), t.TempDir(), b.Address, "exec "+s.command)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
-		_ = cmd.Wait()                                      // it was killed
+		if t.Failed() {
+			defer func() { t.Logf("%s:\n%s", s.command, indent(out.String())) }()
+		}
+		// It may have ended, and need not end well.
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		time.AfterFunc(time.Second, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
 	})
-	wait := shell(t.Context(), t.TempDir(), b.Address, "gdbus wait --address $A --timeout 10 "+name)
+	wait := shell(t.Context(), t.TempDir(), b.Address, "gdbus wait --address $A --timeout 10 "+s.name)
 	if out, err := wait.CombinedOutput(); err != nil {
-		t.Fatalf("%s did not take the name %s: %v\n%s", command, name, err, out)
+		t.Fatalf("%s did not take the name %s: %v\n%s", s.command, s.name, err, out)
 	}
 }
 
@@ -115,7 +148,9 @@ func (s step) on(t *testing.T, b *buses.Bus) string {
 	cmd := shell(ctx, t.TempDir(), b.Address, s.run)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	began := time.Now()
 	err := cmd.Run()
+	t.Logf("%v: %s\n%s", time.Since(began).Round(time.Millisecond), s.run, indent(out.String()))
 	if ctx.Err() != nil {
 		t.Fatalf("%s did not end\n%s", s.run, indent(out.String()))
 	}
@@ -123,6 +158,13 @@ func (s step) on(t *testing.T, b *buses.Bus) string {
 	if s.keep != "" {
 		keep := regexp.MustCompile(s.keep)
 		lines = slices.DeleteFunc(lines, func(line string) bool { return !keep.MatchString(line) })
+	}
+	if s.words {
+		for i, line := range lines {
+			if end := strings.LastIndex(line, ": "); end >= 0 {
+				lines[i] = line[:end]
+			}
+		}
 	}
 	if s.sorted {
 		slices.Sort(lines)
@@ -138,15 +180,19 @@ var varying = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), "ID"},
 	{regexp.MustCompile(`\b(time|Timestamp|REALTIME|MONOTONIC)\b[=:" ]*[^ "]+(\s\d\d\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ UTC)?`), "TIME"},
 	{regexp.MustCompile(`\b(serial|reply_serial|Cookie|ReplyCookie|in reply to)([=:]| number:?) *\d+`), "$1=N"},
+	// dbus-daemon shows the whole command line here, with its arguments.
+	{regexp.MustCompile(`\bcomm="[^"]*"`), "comm=COMM"},
 	{regexp.MustCompile(`(?i)\b(pid[ =:]+|ProcessID[^\d]+(uint32 )?)\d+`), "${1}PID"},
 }
 
 var uniqueName = regexp.MustCompile(`:1\.\d+`)
 
 // normal replaces what is another in each run. Unique names are told apart by
-// the order in which they come.
+// the order in which they come. b may be nil.
 func normal(text string, b *buses.Bus) string {
-	text = strings.ReplaceAll(text, b.Address, "ADDRESS")
+	if b != nil {
+		text = strings.ReplaceAll(text, b.Address, "ADDRESS")
+	}
 	for _, v := range varying {
 		text = v.pattern.ReplaceAllString(text, v.with)
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // acceptsATurn bounds how many connections one listener opens while others
-// have messages.
+// have messages. A listener that had nothing in the turn before opens one: there
+// is seldom a second one, and to ask for it costs a system call.
 const acceptsATurn = 64
 
 // shortPause is how long nobody is accepted when this process may not open
@@ -23,6 +24,7 @@ const shortPause = time.Second
 type listener struct {
 	*listen.Listener
 	armed bool
+	last  uint64 // the turn in which it had a connection
 }
 
 func (b *Bus) addListener(l *listen.Listener) error {
@@ -57,7 +59,12 @@ func (b *Bus) rearm() {
 }
 
 func (b *Bus) accept(l *listener) {
-	for range acceptsATurn {
+	most := 1
+	if l.last+1 == b.turn {
+		most = acceptsATurn
+	}
+	l.last = b.turn
+	for range most {
 		if !l.armed {
 			return
 		}

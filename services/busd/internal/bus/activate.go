@@ -285,6 +285,10 @@ func (b *Bus) sayToSystemd() {
 	}
 }
 
+func isActivationFailure(m *wire.Message) bool {
+	return m.Type == wire.Signal && m.Interface == activatorInterface && m.Member == "ActivationFailure"
+}
+
 // activationFailed hears from systemd that a unit did not start. Nobody else
 // is believed (CVE-2015-0245).
 func (b *Bus) activationFailed(p *Peer, m *wire.Message) *refusal {
@@ -300,7 +304,7 @@ func (b *Bus) activationFailed(p *Peer, m *wire.Message) *refusal {
 		name = failed
 	}
 	for _, s := range b.starts.byName {
-		if s.service.Unit == unit {
+		if s.service.Unit == unit && unit != "" {
 			b.startFailed(s, name, text)
 		}
 	}
@@ -370,7 +374,7 @@ func (b *Bus) resumeOne(s *start, r *request) {
 func (b *Bus) startFailed(s *start, name, text string) {
 	b.stats.ActivationsFailed++
 	b.endStart(s)
-	b.log.Warn("activation failed", "service", s.service.Name, "error", name, "err", text)
+	b.log.Warn("activation failed", "name", s.service.Name, "error", name, "err", text)
 	for i := range s.waiting {
 		if r := &s.waiting[i]; r.from != nil {
 			b.sendError(r.from, r.serial, name, text)

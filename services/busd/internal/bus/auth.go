@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"quartet/services/busd/internal/policy"
-	"quartet/services/busd/internal/rawio"
 	"quartet/services/busd/internal/sasl"
 )
 
@@ -75,13 +74,15 @@ func (b *Bus) answerAuth(p *Peer, at int, answers []byte) {
 
 // fetchCookie has a cookie made elsewhere; the peer is not read meanwhile.
 func (b *Bus) fetchCookie(p *Peer) {
-	b.await(p, 0)
+	p.paused = true
+	b.await(p)
 	b.opt.Cookie(func(c Cookie) {
 		b.Post(func() {
 			if p.state != authenticating {
 				return
 			}
-			b.await(p, rawio.In)
+			p.paused = false
+			b.await(p)
 			at := len(b.arena)
 			answers, err := p.auth.Deliver(c, b.arena)
 			b.answerAuth(p, at, answers)
@@ -112,7 +113,7 @@ func (b *Bus) recognize(p *Peer) bool {
 	if p.user == nil {
 		p.user = b.join(p.who.uid, p.who.known)
 	}
-	gids := p.groups()
+	gids := b.policyGroups(p)
 	if !p.who.known && !b.settings.AllowAnonymous {
 		b.drop(p, reasonAuth, errAnonymous)
 		return false
@@ -125,6 +126,14 @@ func (b *Bus) recognize(p *Peer) bool {
 	}
 	p.policy = b.policyFor(p, gids)
 	return true
+}
+
+// policyGroups are a peer's groups where the policy asks for them.
+func (b *Bus) policyGroups(p *Peer) []uint32 {
+	if !b.settings.Policy.NamesGroups() {
+		return nil
+	}
+	return b.groups(p)
 }
 
 // policyFor is the policy for a peer; peers of the same user and groups share

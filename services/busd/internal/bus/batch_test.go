@@ -63,7 +63,7 @@ func TestSmallestShare(t *testing.T) {
 			for n := 0; n < each && err == nil; n++ {
 				h := quietly(to.Name, fmt.Sprint("M", n))
 				h.Signature = "s"
-				_, err = c.Send(h, word(strings.Repeat("x", n*n*20)))
+				_, err = c.Send(h, word(strings.Repeat("x", n*n)))
 			}
 			ended <- err
 		}()

@@ -67,6 +67,8 @@ type Bus struct {
 	incomplete int // connected, and Hello not said
 	completed  int // all others
 	users      map[int64]*user
+	idleUser   *user // the last one that was forgotten
+	gids       [64]uint32
 	policies   map[string]*policy.Client
 
 	names    name.Registry[*Peer]

@@ -24,6 +24,7 @@ const (
 	reasonPolicy                // it may not connect
 	reasonLate                  // it took too long to authenticate, or to send a message for its descriptors
 	reasonStalled               // it did not read what it was sent
+	reasonQuota                 // its message is more than its user may have in the bus
 	reasonStop                  // the bus stops
 	reasonFault                 // the bus has a fault
 	reasons
@@ -31,7 +32,7 @@ const (
 
 // Reasons are the names of all reasons for which connections end, as they are
 // counted in [Stats].
-var Reasons = [reasons]string{"closed", "gone", "invalid", "auth", "policy", "late", "stalled", "stop", "fault"}
+var Reasons = [reasons]string{"closed", "gone", "invalid", "auth", "policy", "late", "stalled", "quota", "stop", "fault"}
 
 // drop ends a peer. Nothing more is read from it or sent to it; it is buried
 // when what is being done is done.
@@ -78,7 +79,6 @@ func (b *Bus) bury() {
 }
 
 func (b *Bus) buryOne(p *Peer) {
-	b.poll.Remove(p.fd)
 	b.byFD[p.fd] = nil
 	b.rules.RemoveAll(p)
 	b.monitors.RemoveAll(p)
@@ -96,12 +96,13 @@ func (b *Bus) buryOne(p *Peer) {
 		b.buffers.put(p.in.buf)
 	}
 	if p.in.big != nil {
+		p.user.incoming -= len(p.in.big.data)
 		b.release(p.in.big)
 	}
 	b.openFDs -= len(p.in.fds)
 	closeAll(p.in.fds)
 	p.in = inbound{}
-	rawio.Close(p.fd)
+	rawio.Close(p.fd) // and so nothing waits for it any more
 	switch {
 	case p.name == "":
 		b.incomplete--

@@ -68,6 +68,9 @@ func (b *Bus) toDriver(p *Peer, m *wire.Message) *refusal {
 	if why == nil && b.eavesdroppers > 0 {
 		b.broadcast(p, nil, m)
 	}
+	if p.state == monitoring { // since just now: it answers nobody any more
+		b.forgetReplies(p)
+	}
 	return why
 }
 
@@ -75,7 +78,7 @@ func (b *Bus) toDriver(p *Peer, m *wire.Message) *refusal {
 func (b *Bus) drive(p *Peer, m *wire.Message) *refusal {
 	switch {
 	case m.Type == wire.MethodCall:
-	case m.Type == wire.Signal && m.Interface == activatorInterface && m.Member == "ActivationFailure":
+	case isActivationFailure(m):
 		return b.activationFailed(p, m)
 	default:
 		return nil // nobody here asked for it

@@ -95,7 +95,7 @@ func (b *Bus) getCredentials(p *Peer, d *wire.Decoder) *refusal {
 	who, label, pidfd := credentials{known: true, uid: b.opt.OwnUID, gid: uint32(os.Getegid()), pid: int32(os.Getpid())}, "", -1
 	var groups []uint32
 	if !itself {
-		who, groups, label = of.who, of.groups(), of.securityLabel()
+		who, groups, label = of.who, b.groups(of), of.securityLabel()
 		if p.fdsAllowed {
 			pidfd = of.processFD()
 		}

@@ -33,8 +33,9 @@ func Introspect(path string) string {
 		}
 	}
 	if below := strings.TrimSuffix(path, "/") + "/"; strings.HasPrefix(BusPath, below) {
-		child, _, _ := strings.Cut(BusPath[len(below):], "/")
-		fmt.Fprintf(&s, "  <node name=\"%s\"/>\n", child)
+		// All the way down at once, as in dbus-daemon: the objects between
+		// are nothing to see in a tree.
+		fmt.Fprintf(&s, "  <node name=\"%s\"/>\n", BusPath[len(below):])
 	}
 	s.WriteString("</node>\n")
 	return s.String()

@@ -34,7 +34,6 @@ func (b *Bus) becomeMonitor(p *Peer, d *wire.Decoder) *refusal {
 	}
 	b.ack(p)
 	b.releaseNames(p, false)
-	b.forgetReplies(p)
 	b.forgetStarts(p)
 	b.rules.RemoveAll(p)
 	b.eavesdroppers -= p.eavesdrops

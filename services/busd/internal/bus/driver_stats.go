@@ -87,6 +87,10 @@ func (b *Bus) getStats(p *Peer, _ *wire.Decoder) *refusal {
 	c.add("PendingReplies", s.Now.PendingReplies)
 	c.add("OutgoingBytes", int(s.Now.WaitingBytes))
 	c.add("OutgoingUnixFDs", int(s.Now.WaitingFDs))
+	// These go round at 2^32: whoever wants rates takes differences.
+	c.add("Messages", int(s.Messages))
+	c.add("ReceivedBytes", int(s.ReceivedBytes))
+	c.add("SentBytes", int(s.SentBytes))
 	c.e.CloseArray(c.mark)
 	b.say(p)
 	return nil

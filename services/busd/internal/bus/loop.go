@@ -87,7 +87,11 @@ func (b *Bus) event(fd int, events uint32, alone bool) {
 	if events&rawio.Out != 0 {
 		b.drain(p)
 	}
-	if events&^rawio.Out != 0 && p.state != gone && p.served != b.turn {
+	switch {
+	case events&^rawio.Out == 0 || p.state == gone || p.served == b.turn:
+	case p.paused: // it has hung up: that is heard in any case
+		b.drop(p, reasonClosed, nil)
+	default:
 		b.serve(p, alone)
 	}
 }

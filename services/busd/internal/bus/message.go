@@ -88,11 +88,14 @@ func isHello(m *wire.Message) bool {
 // beforeHello answers whoever calls the bus itself, so that the mistake can be
 // seen, and ends the connection of everybody else.
 func (b *Bus) beforeHello(p *Peer, m *wire.Message) {
-	b.refuse(p, refused(accessDenied, "Client tried to send a message other than Hello without being registered"))
-	if m.Destination == BusName && m.Type == wire.MethodCall {
+	if b.watched() {
+		b.captureCurrent(p, nil)
+	}
+	if m.Destination == BusName {
+		b.refuse(p, refused(accessDenied, "Client tried to send a message other than Hello without being registered"))
 		return
 	}
-	b.deliver() // the error goes out before the connection ends
+	b.deliver() // what it was told before goes out before the connection ends
 	b.drop(p, reasonInvalid, errNotHello)
 }
 

@@ -179,7 +179,7 @@ func (b *Bus) unsendable(p *Peer, err error) {
 	}
 	p.out.shut = true
 	b.discard(&p.out)
-	b.await(p, rawio.In)
+	b.await(p)
 }
 
 func (k *packet) descriptors() []int {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/rawio"
 	"quartet/services/busd/internal/sasl"
 )
 
@@ -24,6 +25,7 @@ type Peer struct {
 
 	auth      *sasl.Server // until it has authenticated
 	nonceSent bool
+	paused    bool  // it is not read until its cookie is there
 	late      timer // overdue with authentication, or with a message for descriptors that are here already
 
 	in  inbound
@@ -88,8 +90,16 @@ func (b *Bus) sender(p *Peer) string {
 // notActive stands for the name of a peer that has none yet.
 const notActive = ":not.active.yet"
 
-// await sets what the peer's socket is waited for.
-func (b *Bus) await(p *Peer, events uint32) {
+// await sets what the peer's socket is waited for: to be read, unless it is
+// paused, and to take what waits for the peer.
+func (b *Bus) await(p *Peer) {
+	var events uint32
+	if !p.paused {
+		events |= rawio.In
+	}
+	if len(p.out.waiting) > 0 {
+		events |= rawio.Out
+	}
 	if p.events == events || p.state == gone {
 		return
 	}

@@ -150,6 +150,9 @@ func (b *Bus) frame(p *Peer, d []byte) (header, total int, ok bool) {
 		return 0, 0, false
 	}
 	header, total, err := wire.Frame(d)
+	if err == nil && p.state == nameless && total > bigMessage {
+		err = errNotHello // which is a small one
+	}
 	if err == nil && int64(total) > b.settings.Limits.MaxMessageSize {
 		err = fmt.Errorf("its message of %d bytes is longer than max_message_size (%d)", total, b.settings.Limits.MaxMessageSize)
 	}
@@ -184,7 +187,14 @@ func (b *Bus) keepRest(p *Peer, rest []byte) {
 
 // beginBig goes on with a big message where it will stay: from here on it is
 // not copied.
+// What is under way from all connections of a user may be as much as may wait
+// on its account, or one message.
 func (b *Bus) beginBig(p *Peer, d []byte, header, total int) {
+	if u := p.user; u.incoming > 0 && int64(u.incoming+total) > u.bytes.Stats().Capacity {
+		b.drop(p, reasonQuota, fmt.Errorf("its message of %d bytes and the %d that are under way from uid %s are more than BUSD_USER_BYTES", total, u.incoming, u))
+		return
+	}
+	p.user.incoming += total
 	p.in.big = b.newBody(total)
 	p.in.big.header = header
 	p.in.got = copy(p.in.big.data, d)
@@ -202,6 +212,7 @@ func (b *Bus) receiveBig(p *Peer) {
 	}
 	big := in.big
 	in.big, in.got = nil, 0
+	p.user.incoming -= len(big.data)
 	if header := big.header; header <= len(big.data) {
 		b.message(p, big.data[:header], big.data[header:], big)
 	}

@@ -14,7 +14,7 @@ func (b *Bus) route(p *Peer, m *wire.Message) {
 	absent := to == nil && m.Destination != "" && m.Destination != BusName
 	// What the bus does to start a service, or because one could not be
 	// started, is seen before what made it do so, as in dbus-daemon.
-	late := absent || m.Destination == BusName && m.Type == wire.Signal
+	late := absent || m.Destination == BusName && isActivationFailure(m)
 	if b.watched() && !late {
 		b.captureCurrent(p, to)
 	}

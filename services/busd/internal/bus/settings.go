@@ -27,7 +27,7 @@ func (b *Bus) Apply(s Settings) {
 	clear(b.policies)
 	for _, p := range b.byFD {
 		if p != nil && p.policy != nil && p.state != gone {
-			p.policy = b.policyFor(p, p.groups())
+			p.policy = b.policyFor(p, b.policyGroups(p))
 		}
 	}
 	b.countIncomplete()

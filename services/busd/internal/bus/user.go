@@ -15,6 +15,7 @@ type user struct {
 	bytes *budget.Budget
 	fds   *budget.Budget
 
+	incoming    int // bytes of big messages that are being received
 	connections int // that have said Hello
 	uses        int // by peers and debts; at 0 it is forgotten
 }
@@ -57,11 +58,12 @@ type Quota struct {
 
 // join counts another use of the user with this uid.
 func (b *Bus) join(uid uint32, known bool) *user {
-	key := int64(uid)
-	if !known {
-		key = -1
-	}
+	key := (&user{uid: uid, known: known}).key()
 	u := b.users[key]
+	if u == nil && b.idleUser != nil && b.idleUser.key() == key {
+		u = b.idleUser
+		b.users[key] = u
+	}
 	if u == nil {
 		quota := b.opt.Quota
 		if own, ok := b.opt.Quotas[uid]; ok && known {
@@ -81,9 +83,14 @@ func (b *Bus) leave(u *user) {
 	if u.uses--; u.uses > 0 {
 		return
 	}
-	key := int64(u.uid)
+	delete(b.users, u.key())
+	b.idleUser = u // often the next connection is the same user's
+}
+
+// key is where a user is kept: all who are unknown are one.
+func (u *user) key() int64 {
 	if !u.known {
-		key = -1
+		return -1
 	}
-	delete(b.users, key)
+	return int64(u.uid)
 }

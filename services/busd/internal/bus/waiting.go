@@ -37,7 +37,7 @@ func (b *Bus) keep(p *Peer, packets []packet, sent int) {
 		sent = 0
 	}
 	if began {
-		b.await(p, rawio.In|rawio.Out)
+		b.await(p)
 		b.watch(p)
 	}
 }
@@ -127,7 +127,7 @@ func (b *Bus) drain(p *Peer) {
 			return
 		}
 	}
-	b.await(p, rawio.In)
+	b.await(p)
 }
 
 // advance takes n bytes off what waits.

@@ -41,12 +41,6 @@ func background(o Options, args []string) error {
 		return err
 	}
 	defer null.Close()
-	// What we print to is ours: whoever reads there waits for its end.
-	for _, fd := range []int{o.PrintAddress, o.PrintPID} {
-		if fd >= firstFD {
-			unix.CloseOnExec(fd)
-		}
-	}
 	files := []*os.File{null, null, null}
 	for fd := firstFD; fd < firstFD+inherited(); fd++ {
 		files = append(files, os.NewFile(uintptr(fd), "listening"))

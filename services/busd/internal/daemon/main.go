@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -69,6 +70,7 @@ func (p Parts) bus(o Options, args []string, front int, ready func(address strin
 	if p.Observe == nil && observed(c) {
 		return becomeTelemetry(args)
 	}
+	o.keepPrinted()
 	if o.Config != "" { // it is read again later, perhaps from elsewhere
 		if o.Config, err = filepath.Abs(o.Config); err != nil {
 			return err
@@ -92,8 +94,32 @@ func (p Parts) bus(o Options, args []string, front int, ready func(address strin
 	return d.run(ready)
 }
 
-// print prints what was asked for, where it was asked for.
+// printed are the descriptors that are printed to and are for nothing else:
+// whoever reads there waits for their end, as dbus-run-session does.
+func (o Options) printed() []int {
+	var fds []int
+	for _, fd := range []int{o.PrintAddress, o.PrintPID} {
+		if fd >= firstFD && !slices.Contains(fds, fd) {
+			fds = append(fds, fd)
+		}
+	}
+	return fds
+}
+
+// keepPrinted keeps them from the programs that are started.
+func (o Options) keepPrinted() {
+	for _, fd := range o.printed() {
+		unix.CloseOnExec(fd)
+	}
+}
+
+// print prints what was asked for, where it was asked for, and ends it.
 func (o Options) print(address string, pid int) error {
+	defer func() {
+		for _, fd := range o.printed() {
+			unix.Close(fd)
+		}
+	}()
 	if err := write(o.PrintAddress, address); err != nil {
 		return fmt.Errorf("print the address: %w", err)
 	}
@@ -103,7 +129,7 @@ func (o Options) print(address string, pid int) error {
 	return nil
 }
 
-// write writes a line to a descriptor that is not ours to close.
+// write writes a line to a descriptor, if there is one.
 func write(fd int, text string) error {
 	if fd < 0 {
 		return nil

@@ -93,7 +93,7 @@ func (d *daemon) writePIDFile() error {
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("The pid file %q exists, if the message bus is not running, remove this file", name)
+		return fmt.Errorf("the pid file %q exists: if no bus runs, remove it", name)
 	}
 	if err != nil {
 		return fmt.Errorf("write the pid file: %w", err)

@@ -98,8 +98,13 @@ func (p *programs) activation(systemd bool) bus.Activation {
 			e, found := p.catalog.Snapshot().Lookup(name)
 			return bus.Service{Name: e.Name, Unit: e.SystemdService, Program: e}, found
 		},
-		Names: func() []string { return p.catalog.Snapshot().Names() },
-		Start: p.start,
+		Names:   func() []string { return p.catalog.Snapshot().Names() },
+		Start:   p.start,
+		Stop:    p.stop,
+		Refresh: p.refresh,
+	}
+	if p.watcher != nil {
+		a.Changing = p.watcher.Pending
 	}
 	if p.d.busType != "system" {
 		a.Update = p.setEnvironment
@@ -136,6 +141,32 @@ func (p *programs) start(s bus.Service, failed func(name, text string)) {
 	}
 	p.running[id] = running{s.Name, helper != "", failed}
 	p.d.log.Info("service started", slog.String("name", s.Name), slog.String("file", e.File))
+}
+
+// stop ends the program of a service whose name did not come in time.
+func (p *programs) stop(s bus.Service) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var latest spawn.ID // an older one may have had the name, and run on
+	for id, r := range p.running {
+		if r.name == s.Name {
+			latest = max(latest, id)
+		}
+	}
+	if latest == 0 {
+		return // it has ended by itself, or none was needed
+	}
+	if err := p.spawner.Kill(latest); err != nil {
+		p.d.log.Warn("service runs on, and its name did not come", slog.String("name", s.Name), slog.Any("err", err))
+	}
+}
+
+// refresh reads the service directories for somebody who waits for it.
+func (p *programs) refresh(done func()) {
+	go func() {
+		p.rescan(context.Background(), nil)
+		done()
+	}()
 }
 
 // report hears what became of a program.

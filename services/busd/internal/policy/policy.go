@@ -228,6 +228,13 @@ func (s *Set) For(id Identity) *Client {
 	return newClient(rules)
 }
 
+// NamesGroups says whether it makes a difference which groups a connection
+// has.
+func (s *Set) NamesGroups() bool {
+	return slices.ContainsFunc(s.parts, func(p part) bool { return p.context == Group }) ||
+		slices.ContainsFunc(s.connect, func(c connectRule) bool { return c.rule.kind == connectGroup })
+}
+
 // MayConnect decides whether a connection may stay. Where no rule speaks of
 // the user, only the bus's own user (ownUID) may. Anonymous connections are
 // refused: <allow_anonymous/>, not the policy, lets them in.
