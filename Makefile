@@ -51,12 +51,14 @@ fuzz: ## fuzz every fuzz test for 30 s
 	@tools/setup.sh
 	@tools/fuzz.sh
 
-soak: ## kill botd a thousand times on each way to Signal, which takes a quarter of an hour
+soak: ## what takes two hours: kill botd 1,000 times on each way to Signal; 20,000 sessions, chaos and fuzzing of busd
 	@tools/setup.sh
 	QUARTET_SOAK=1 go test -count=1 -v -timeout 3h -parallel 4 -run '^Test(Kill|Flood)' ./e2e/
+	QUARTET_SOAK=1 go test -count=1 -v -timeout 3h ./services/busd/differential/ ./services/busd/chaos/
+	FUZZTIME=5m FUZZ_IN=services/busd tools/fuzz.sh
 
 e2e: ## run the tests of the built programs together
-	@tools/setup.sh --or-skip chromium
+	@tools/setup.sh --or-skip chromium qemu dbus
 	go test -count=1 -timeout 15m ./e2e/...
 
 dashboards: build ## make the dashboards, and show on the running system that they show something

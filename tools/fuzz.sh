@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes every FuzzX of the workspace, one after the other:
 #
-#     tools/fuzz.sh         FUZZTIME=30s FUZZ=. by default
+#     tools/fuzz.sh         FUZZTIME=30s FUZZ=. FUZZ_IN="kit services …" by default
 #
 # Their seeds run in every `go test`; this looks for inputs that nobody thought
 # of. A failing input is written to the package's testdata/fuzz: keep it.
@@ -26,7 +26,7 @@ while IFS=: read -r file func; do
     found=$((found + 1))
     echo "== $(dirname "$file") $name"
     fuzz "$name" "./$(dirname "$file")"
-done < <(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' kit services sim e2e cmd | sort)
+done < <(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' ${FUZZ_IN:-kit services sim e2e cmd} | sort)
 if ((found == 0)); then
     echo "no fuzz test matches" >&2
     exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sees to it that this machine has what a make target needs:
 #
-#     tools/setup.sh [--or-skip] [gcc] [chromium] [engine] [systemd]
+#     tools/setup.sh [--or-skip] [gcc] [chromium] [engine] [systemd] [qemu] [dbus]
 #
 # Go is always asked for. What is missing is installed with apt-get, when this
 # is Debian or Ubuntu and we are root; else it is listed with the command that
@@ -56,6 +56,26 @@ package_engine() {
 # Its analyze looks at units where no systemd runs, too.
 have_systemd() { command -v systemd-analyze >/dev/null; }
 package_systemd() { echo "systemd"; }
+
+# Runs programs of other processors.
+have_qemu() { command -v qemu-aarch64 >/dev/null || command -v qemu-aarch64-static >/dev/null; }
+package_qemu() { echo "qemu-user"; }
+
+# The other buses, the tests that Debian has for them, and clients and services
+# of all kinds: what busd is compared with.
+have_dbus() {
+    local path
+    for path in /usr/bin/{dbus-daemon,dbus-broker,dbus-send,dbus-test-tool,gdbus,busctl,pkcheck,xdg-dbus-proxy} \
+        /usr/lib/dbus-1.0/installed-tests /usr/share/dbus-1/{system,session}.conf /usr/lib/qt5/bin/qdbus \
+        /usr/share/dbus-1/services/{ca.desrt.dconf,org.a11y.Bus}.service /usr/sbin/avahi-daemon /usr/lib/polkit-1/polkitd; do
+        [[ -e $path ]] || return 1
+    done
+    /usr/bin/python3 -c 'import dbus.mainloop.glib, gi' 2>/dev/null
+}
+package_dbus() {
+    echo "dbus dbus-broker dbus-tests dbus-bin libglib2.0-bin systemd xdg-dbus-proxy qdbus-qt5 python3-dbus python3-gi" \
+        "dconf-service at-spi2-core avahi-daemon polkitd"
+}
 
 missing() {
     local thing

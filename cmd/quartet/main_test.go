@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "quartet":
 		main()
-	case "simweb", "simsignal":
+	case "simweb", "simsignal", "simbus":
 		play(os.Args[slices.Index(os.Args, "-listen")+1])
 	case "botd":
 		if fault := os.Getenv("BOTD_FAULT"); fault != "" {
@@ -37,16 +37,19 @@ func TestMain(m *testing.M) {
 			play("127.0.0.1:0") // where nobody asks
 		}
 		play(os.Getenv("BOTD_ADMIN_ADDR"))
+	case "busd":
+		play(os.Getenv("BUSD_ADMIN_ADDR"))
 	default:
 		os.Exit(m.Run())
 	}
 }
 
-// play answers as all three programs do, until SIGTERM.
+// play answers as all programs do, until SIGTERM.
 func play(addr string) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v1/health", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/_sim/health", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("/_sim/stats", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"sends":12}`) })
 	mux.HandleFunc("POST /_sim/frames", func(w http.ResponseWriter, req *http.Request) {
 		text, _ := io.ReadAll(req.Body)
@@ -147,7 +150,7 @@ func TestDyingProgramEndsTheRun(t *testing.T) {
 	if code != 1 || !strings.Contains(out, "botd ended by itself (exit status 4)") || !strings.Contains(out, "a fault: no such number") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	for port := base; port < base+3; port++ {
+	for port := base; port < base+rowOfPorts; port++ {
 		l, err := net.Listen("tcp", loopback(port))
 		if err != nil {
 			t.Errorf("something still runs: %v", err)
@@ -209,7 +212,7 @@ func TestLiveLines(t *testing.T) {
 	defer s.Close()
 	r := newReader()
 	cases := map[string]program{
-		"     3 replies  own p50 - p95 - | upstream 0.00  send 2,500 ms": {metrics: s.URL + "/metrics"},
+		"     3 replies  own p50 - p95 - | upstream 0.00  send 2,500 ms": {metrics: s.URL + "/metrics", unit: "replies"},
 		"    12 sends taken       5 dropped": {
 			stats: s.URL + "/_sim/stats", figures: []figure{{"sends", "sends taken"}, {"frames_dropped", "dropped"}},
 		},
@@ -222,9 +225,21 @@ func TestLiveLines(t *testing.T) {
 	}
 }
 
+func TestBusIsFoundWhateverItsFolderIsCalled(t *testing.T) {
+	for path, want := range map[string]string{
+		"/srv/quartet-1.0/run_x/bus": "unix:path=/srv/quartet-1.0/run_x/bus",
+		"/home/Łucja/a b,c;d=e/bus":  "unix:path=/home/%c5%81ucja/a%20b%2cc%3bd%3de/bus",
+	} {
+		if got := busAddress(path); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestEnvironmentOfTheCallerPassesButNotOverOurs(t *testing.T) {
 	all := programs(options{bin: "/bin"}, []string{"BOTD_LIMIT=32", "BOTD_NUMBER=+1"})
-	cmd := exec.Cmd{Env: all[len(all)-1].Env}
+	botd := slices.IndexFunc(all, func(p program) bool { return p.Name == "botd" })
+	cmd := exec.Cmd{Env: all[botd].Env}
 	env := cmd.Environ()
 	wants := map[string]string{"BOTD_LIMIT": "32", "BOTD_NUMBER": "+15550100000", "BOTD_DRAIN_TIMEOUT": drainWithin.String()}
 	for name, want := range wants {
@@ -243,7 +258,7 @@ func binaries(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"quartet", "simweb", "simsignal", "botd"} {
+	for _, name := range []string{"quartet", "simweb", "simsignal", "botd", "busd", "simbus"} {
 		// os.Executable follows a symbolic link, and --bin's default with it.
 		target := filepath.Join(dir, name)
 		if err := os.Link(self, target); err == nil {
@@ -305,23 +320,26 @@ func quartet(t *testing.T, bin string, args ...string) (out string, code int) {
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// freePorts is the first of three ports in a row that were free a moment ago.
+// rowOfPorts is how many the system takes.
+const rowOfPorts = 5
+
+// freePorts is the first of a row of ports that were free a moment ago.
 func freePorts(t *testing.T) int {
 	t.Helper()
 	// Below the ports that the system gives to outgoing connections.
-	for base := 21000 + os.Getpid()%10000; base < 32000; base += 3 {
+	for base := 21000 + os.Getpid()%10000; base < 32000; base += rowOfPorts {
 		free := 0
-		for port := base; port < base+3; port++ {
+		for port := base; port < base+rowOfPorts; port++ {
 			if l, err := net.Listen("tcp", loopback(port)); err == nil {
 				l.Close()
 				free++
 			}
 		}
-		if free == 3 {
+		if free == rowOfPorts {
 			return base
 		}
 	}
-	t.Fatal("no three free ports in a row")
+	t.Fatal("no free ports in a row")
 	return 0
 }
 

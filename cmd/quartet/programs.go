@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strings"
 
 	"quartet/cmd/quartet/internal/fleet"
 )
@@ -13,7 +14,8 @@ import (
 type program struct {
 	fleet.Program
 	links   []link
-	metrics string   // a service's /metrics, or
+	metrics string   // a service's /metrics,
+	unit    string   // with what its requests are called, or
 	stats   string   // a simulator's /_sim/stats,
 	figures []figure // and what to show of it
 }
@@ -24,14 +26,14 @@ type link struct{ what, url string }
 type figure struct{ key, what string }
 
 // ports are the TCP ports of the system on 127.0.0.1.
-type ports struct{ signal, web, botd int }
+type ports struct{ signal, web, botd, busd, bus int }
 
 // portsFrom gives the usual ports, or a row that starts at base.
 func portsFrom(base int) ports {
 	if base == 0 {
-		return ports{signal: 8080, web: 8081, botd: 9101}
+		return ports{signal: 8080, web: 8081, botd: 9101, busd: 9102, bus: 8082}
 	}
-	return ports{signal: base, web: base + 1, botd: base + 2}
+	return ports{signal: base, web: base + 1, botd: base + 2, busd: base + 3, bus: base + 4}
 }
 
 // selftestGroup is the id of the simulated group "testbot", so that
@@ -44,6 +46,8 @@ const selftestGroup = "dqDvfVvWi9cFXZV7J8pybbI+ICUSd6cZQ+Z3zjxPeAg="
 func programs(o options, environ []string) []program {
 	p := portsFrom(o.ports)
 	signal, web, botd := loopback(p.signal), loopback(p.web), loopback(p.botd)
+	busd, bus := loopback(p.busd), loopback(p.bus)
+	socket := busAddress(filepath.Join(o.data, "bus"))
 	all := []program{
 		{
 			Program: fleet.Program{
@@ -90,6 +94,33 @@ func programs(o options, environ []string) []program {
 				{"botd's readiness", "http://" + botd + "/readyz"},
 			},
 			metrics: "http://" + botd + "/metrics",
+			unit:    "replies",
+		},
+		{
+			Program: fleet.Program{
+				Name:   "busd",
+				Args:   []string{"--standalone", "--address=" + socket},
+				Env:    []string{"BUSD_ADMIN_ADDR=" + busd},
+				Ports:  []fleet.Port{{Addr: busd, Use: "its metrics and health"}},
+				Health: "http://" + busd + "/readyz", Status: http.StatusOK,
+			},
+			links: []link{
+				{"busd's bus", socket},
+				{"busd's metrics", "http://" + busd + "/metrics"},
+			},
+			metrics: "http://" + busd + "/metrics",
+			unit:    "batches",
+		},
+		{
+			Program: fleet.Program{
+				Name:   "simbus",
+				Args:   []string{"-listen", bus, "-bus", socket},
+				Ports:  []fleet.Port{{Addr: bus, Use: "what steers the programs on the bus"}},
+				Health: "http://" + bus + "/_sim/health", Status: http.StatusNoContent,
+			},
+			links:   []link{{"programs on the bus", "http://" + bus + "/_sim/stats"}},
+			stats:   "http://" + bus + "/_sim/stats",
+			figures: []figure{{"published", "signals"}, {"received", "received"}, {"calls", "calls answered"}, {"calls_failed", "not"}},
 		},
 	}
 	for i := range all {
@@ -99,6 +130,21 @@ func programs(o options, environ []string) []program {
 		all[i].Env = append(environ[:len(environ):len(environ)], all[i].Env...)
 	}
 	return all
+}
+
+// busAddress is a socket's path as an address of D-Bus, in which most marks are
+// written as their codes.
+func busAddress(path string) string {
+	var b strings.Builder
+	b.WriteString("unix:path=")
+	for _, c := range []byte(path) {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(`-_/.\*`, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02x", c)
+		}
+	}
+	return b.String()
 }
 
 func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -28,7 +28,7 @@ func (r *reader) line(ctx context.Context, p program) string {
 	if p.metrics != "" {
 		var s summary.Snapshot
 		if s, err = r.snapshot(ctx, p.metrics); err == nil {
-			text = s.Line()
+			text = s.Line(p.unit)
 		}
 	} else {
 		text, err = r.simulator(ctx, p)

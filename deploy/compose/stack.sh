@@ -13,7 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-SERVICES=(botd simsignal simweb) # those of which we make images
+SERVICES=(botd simsignal simweb busd simbus) # those of which we make images
 PATIENCE=180 # seconds until all is healthy
 
 # find_compose sets compose, or fails.
@@ -73,6 +73,7 @@ simsignal 8080 / group chat: type !kot
 signal-api 8080 /v1/about signal-cli-rest-api
 botd 9101 /metrics botd's metrics
 botd-live 9101 /metrics botd's metrics
+busd 9102 /metrics busd's metrics
 grafana 3000 /dashboards dashboards
 prometheus 9090 / queries, targets, rules
 alertmanager 9093 / what fires now

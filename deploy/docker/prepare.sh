@@ -3,7 +3,8 @@
 #
 #     deploy/docker/prepare.sh [--into DIR] SERVICE...      DIR is bin/image by default
 #
-#     DIR/botd/root     /bin/botd, /service which leads to it, the authorities
+#     DIR/botd/root     /bin/botd, /service which leads to it, the authorities;
+#                       and programs called botd-…, if it has any
 #     DIR/botd/state    /var/lib, with an empty botd in it that the service owns
 #
 # GOARCH chooses the processor, as it does for Go.
@@ -26,6 +27,14 @@ package() {
     return 1
 }
 
+# beside PACKAGE prints the packages of programs that are the service's, too.
+beside() {
+    local dir
+    for dir in "$1"-*; do
+        [[ -d $dir ]] && echo "$dir" || true
+    done
+}
+
 # authorities is the bundle of this machine, wherever its system keeps it.
 authorities() {
     local file
@@ -41,7 +50,8 @@ for service in "$@"; do
     bundle=$(authorities)
     rm -rf "${into:?}/$service"
     mkdir -p "$into/$service"/{root/bin,root/etc/ssl/certs,state/"$service"}
-    CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags=-s -o "$into/$service/root/bin/$service" "$source"
+    mapfile -t sources < <(echo "$source"; beside "$source")
+    CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags=-s -o "$into/$service/root/bin/" "${sources[@]}"
     ln -s "bin/$service" "$into/$service/root/service"
     cp "$bundle" "$into/$service/root/etc/ssl/certs/ca-certificates.crt"
     chmod -R u=rwX,go=rX "$into/$service"

@@ -16,7 +16,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-SERVICES=(botd simsignal simweb)
+SERVICES=(botd simsignal simweb busd simbus)
 
 cannot() {
     echo "deploy/test/run.sh: $1" >&2

@@ -22,6 +22,7 @@ const (
 	signal       = "http://127.0.0.1:8080"
 	web          = "http://127.0.0.1:8081"
 	botd         = "http://127.0.0.1:9101"
+	busd         = "http://127.0.0.1:9102"
 	prometheus   = "http://127.0.0.1:9090"
 	alertmanager = "http://127.0.0.1:9093"
 	jaeger       = "http://127.0.0.1:16686"
@@ -44,6 +45,7 @@ func TestStackAnswersIsWatchedAndLeavesNothing(t *testing.T) {
 		{"healthy", s.healthy},
 		{"confined", s.confined},
 		{"chat", s.chat},
+		{"bus", bus},
 		{"metrics", metrics},
 		{"targets", targets},
 		{"traces", traces},
@@ -193,6 +195,24 @@ func (s *composed) chat(t *testing.T) {
 	if searches := (stack.Sim{URL: web}).Number(t, "searches"); searches == 0 {
 		t.Error("the picture site was not asked")
 	}
+}
+
+// bus looks whether the programs on the bus hear each other, and Prometheus the
+// bus.
+func bus(t *testing.T) {
+	stack.Eventually(t, "messages pass", func() error {
+		m := stack.Metrics(get(t, busd+"/metrics"))
+		if connections, passed := m.Sum("quartet_busd_connections"), m.Sum("quartet_busd_deliveries_total"); connections < 5 || passed < 50 {
+			return fmt.Errorf("%g connections, %g messages", connections, passed)
+		}
+		return nil
+	})
+	stack.Eventually(t, "Prometheus has the batches", func() error {
+		if n := query(t, `sum(quartet_request_duration_seconds_count{job="busd",instance="busd:9102"})`); n == 0 {
+			return fmt.Errorf("none")
+		}
+		return nil
+	})
 }
 
 func metrics(t *testing.T) {

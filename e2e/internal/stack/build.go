@@ -4,6 +4,8 @@
 //	build.go    the programs
 //	process.go  one of them while it runs, procfs.go what it weighs
 //	world.go    botd between its simulators, by each way to Signal
+//	bus.go      busd on a socket of its own, also as built for another processor
+//	unit.go     busd as systemd starts it
 //	sim.go      the simulators' control surface
 //	metrics.go  what botd counts, served.go what its log tells of each request
 package stack
@@ -21,8 +23,9 @@ import (
 // The programs, by package from the repository's root. Faulty is botd as
 // FaultBuild makes it.
 var (
-	programs = []string{"./services/botd/cmd/botd", "./sim/cmd/simsignal", "./sim/cmd/simweb", "./cmd/quartet", "./e2e/cmd/bareloop"}
-	faulty   = []string{"-tags", "fault", "./services/botd/cmd/botd"}
+	programs = []string{"./services/botd/cmd/botd", "./sim/cmd/simsignal", "./sim/cmd/simweb", "./cmd/quartet", "./e2e/cmd/bareloop",
+		"./services/busd/cmd/busd", "./services/busd/cmd/busd-telemetry", "./sim/cmd/simbus"}
+	faulty = []string{"-tags", "fault", "./services/botd/cmd/botd"}
 )
 
 // FaultBuild is botd with points at which FAULT_POINT lets it end.
@@ -37,7 +40,7 @@ var (
 	buildFaulty = sync.OnceValue(func() error { return compile(filepath.Dir(FaultBuild), faulty) })
 )
 
-func compile(under string, what []string) error {
+func compile(under string, what []string, env ...string) error {
 	dir, err := folder()
 	if err != nil {
 		return err
@@ -45,7 +48,7 @@ func compile(under string, what []string) error {
 	cmd := exec.Command("go", append([]string{"build", "-o", filepath.Join(dir, under) + string(filepath.Separator)}, what...)...)
 	cmd.Dir = Root()
 	// The programs as the workspace builds them, also where the tests run alone.
-	cmd.Env = append(os.Environ(), "GOWORK="+filepath.Join(Root(), "go.work"))
+	cmd.Env = append(append(os.Environ(), "GOWORK="+filepath.Join(Root(), "go.work")), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -36,10 +36,18 @@ type Process struct {
 // failed.
 func Start(t testing.TB, name string, env []string, args ...string) *Process {
 	t.Helper()
+	return launch(t, name, env, Program(t, name), nil, args...)
+}
+
+// launch is Start for what need not be one of the built programs. It gets files
+// from descriptor 3 on.
+func launch(t testing.TB, name string, env []string, path string, files []*os.File, args ...string) *Process {
+	t.Helper()
 	p := &Process{Name: name, log: &lockedBuffer{}, done: make(chan struct{})}
-	p.cmd = exec.Command(Program(t, name), args...)
+	p.cmd = exec.Command(path, args...)
 	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.ExtraFiles = files
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -182,11 +190,17 @@ func Need(t testing.TB, names ...string) string {
 		}
 		errs = append(errs, err)
 	}
-	if os.Getenv("CI") != "" {
-		t.Fatal(errors.Join(errs...))
-	}
-	t.Skip(errors.Join(errs...))
+	lack(t, errors.Join(errs...))
 	return ""
+}
+
+// lack ends a test for which this machine lacks something.
+func lack(t testing.TB, what error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
 }
 
 // lockedBuffer keeps what a program prints.

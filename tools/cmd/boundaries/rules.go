@@ -29,6 +29,14 @@ var pure = []string{
 	"quartet/services/botd/internal/envelope",
 	"quartet/services/botd/internal/pages",
 	"quartet/services/botd/internal/said",
+	"quartet/services/busd/internal/address",
+	"quartet/services/busd/internal/busconf",
+	"quartet/services/busd/internal/match",
+	"quartet/services/busd/internal/name",
+	"quartet/services/busd/internal/policy",
+	"quartet/services/busd/internal/sasl",
+	"quartet/services/busd/internal/service",
+	"quartet/services/busd/internal/wire",
 }
 
 // pureText are libraries that a pure package may use: tables of Unicode, and

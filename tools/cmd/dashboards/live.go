@@ -31,7 +31,7 @@ func parseLive(args []string, out io.Writer) (liveFlags, error) {
 	set.SetOutput(out)
 	set.StringVar(&f.quartet, "quartet", "bin/quartet", "the launcher, with the other programs beside it")
 	set.StringVar(&f.prometheus, "prometheus", "prometheus", "the Prometheus to run")
-	set.IntVar(&f.ports, "ports", 23000, "a row of four free ports begins here")
+	set.IntVar(&f.ports, "ports", 23000, "a row of six free ports begins here")
 	set.DurationVar(&f.calm, "calm", 60*time.Second, "how long people ask while nothing is wrong")
 	set.BoolVar(&f.update, "update", false, "write "+catalogueFile+" anew, instead of comparing it")
 	set.StringVar(&f.sheets, "sheets", "_artifacts", "folder for a picture of each board")

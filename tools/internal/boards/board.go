@@ -25,7 +25,7 @@ type File struct {
 // All makes every dashboard.
 func All() ([]File, error) {
 	var files []File
-	for _, b := range []*builder{whereTheTimeGoes(), backPressure(), botd()} {
+	for _, b := range []*builder{whereTheTimeGoes(), backPressure(), botd(), busd()} {
 		d, err := b.Build()
 		if err != nil {
 			return nil, fmt.Errorf("build a dashboard: %w", err)

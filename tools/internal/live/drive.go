@@ -23,7 +23,7 @@ func (s *stack) calm(ctx context.Context, d time.Duration) error {
 }
 
 // trouble brings about what happens rarely: more than there is room for, people
-// in a hurry, refusals, silence, lost connections, and nonsense.
+// in a hurry, refusals, silence, lost connections, and nonsense; on the bus too.
 func (s *stack) trouble(ctx context.Context) error {
 	steps := []struct {
 		what, method, url string
@@ -39,6 +39,9 @@ func (s *stack) trouble(ctx context.Context) error {
 		{"questions meanwhile", http.MethodPost, s.signal + "/_sim/frames", map[string]any{
 			"count": 24, "spacing": "300ms", "people": 24, "groups": 0, "text": []string{"!ja", "!kot", "!pomoc"}, "first": 3000, "noise": 0.2, "noise_min": 600, "noise_max": 900}, 3 * time.Second},
 		{"nonsense", http.MethodPost, s.signal + "/_sim/frames?spacing=20ms", nonsense(), time.Second},
+		{"nonsense on the bus, and somebody who does not read", http.MethodPut, s.bus + "/_sim/quirks", map[string]any{
+			"nonsense": 3, "stall": 1, "unknown": 3, "call_fail": 2}, 0},
+		{"a burst on the bus", http.MethodPost, s.bus + "/_sim/burst?count=20000", nil, time.Second},
 		{"a lost connection", http.MethodPost, s.signal + "/_sim/disconnect?what=ws", nil, 12 * time.Second},
 	}
 	for _, step := range steps {

@@ -8,12 +8,13 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"quartet/tools/internal/dash"
@@ -24,7 +25,7 @@ type Options struct {
 	Quartet    string        // the launcher, with the other programs beside it
 	Prometheus string        // the program
 	Rules      []string      // rule files of the deployment
-	Ports      int           // a row of four ports begins here
+	Ports      int           // a row of six ports begins here
 	Calm       time.Duration // how long people ask while nothing is wrong
 	Say        func(string)  // told what is being done
 }
@@ -57,8 +58,11 @@ func Start(ctx context.Context, o Options) (r *Run, err error) {
 	if r.stack, err = startStack(ctx, o.Quartet, r.dir, o.Ports); err != nil {
 		return r, err
 	}
-	addr := "127.0.0.1:" + strconv.Itoa(o.Ports+3)
-	targets := map[string]string{"botd": "127.0.0.1:" + strconv.Itoa(o.Ports+2), "prometheus": addr}
+	addr := "127.0.0.1:" + strconv.Itoa(o.Ports+5)
+	targets := map[string]string{"prometheus": addr}
+	for job, url := range r.stack.services() {
+		targets[job] = strings.TrimPrefix(url, "http://")
+	}
 	if r.Prometheus, err = startPrometheus(ctx, o.Prometheus, r.dir, addr, o.Rules, targets); err != nil {
 		return r, err
 	}
@@ -80,12 +84,12 @@ func Start(ctx context.Context, o Options) (r *Run, err error) {
 	return r, nil
 }
 
-// scraped waits until botd was scraped twice, so that what increases can.
+// scraped waits until the services were scraped twice, so that what increases can.
 func (r *Run) scraped(ctx context.Context) func() error {
 	return func() error {
-		found, err := r.Instant(ctx, `count_over_time(up{job="botd"}[1m]) >= 2 and up{job="botd"} == 1`, time.Now())
-		if err == nil && len(found) == 0 {
-			err = errors.New("botd was not scraped")
+		found, err := r.Instant(ctx, `count_over_time(up{job!="prometheus"}[1m]) >= 2 and up{job!="prometheus"} == 1`, time.Now())
+		if missing := len(r.stack.services()) - len(found); err == nil && missing > 0 {
+			err = fmt.Errorf("%d services were not scraped", missing)
 		}
 		return err
 	}
@@ -104,9 +108,21 @@ func (r *Run) Close() {
 	}
 }
 
-// Exported is what the service exports now.
+// Exported is what the services export now.
 func (r *Run) Exported(ctx context.Context) (dash.Catalogue, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, r.stack.botd+"/metrics", nil)
+	all := dash.Catalogue{}
+	for _, url := range r.stack.services() {
+		c, err := exported(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, c)
+	}
+	return all, nil
+}
+
+func exported(ctx context.Context, service string) (dash.Catalogue, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, service+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

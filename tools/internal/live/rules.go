@@ -52,7 +52,7 @@ func Faults(r Rule, known dash.Catalogue, runbooks, tests string) []string {
 		}
 		return faults
 	}
-	if !strings.HasPrefix(r.Name, "Quartet") && !strings.HasPrefix(r.Name, "Botd") {
+	if !slices.ContainsFunc([]string{"Quartet", "Botd", "Busd"}, func(who string) bool { return strings.HasPrefix(r.Name, who) }) {
 		fault("does not begin with Quartet or the service's name")
 	}
 	if !slices.Contains([]string{"critical", "warning", "info"}, r.Labels["severity"]) {

@@ -12,16 +12,17 @@ import (
 	"time"
 )
 
-// Line is the figures of a service on one line, since it started. It fits, with
-// a name before it, into 80 columns; other outcomes than ok make it longer.
-func (s Snapshot) Line() string {
+// Line is the figures of a service on one line, since it started; unit is what
+// its requests are called. It fits, with a name before it, into 80 columns; other
+// outcomes than ok make it longer.
+func (s Snapshot) Line(unit string) string {
 	all := s.All()
 	others := all.otherwise()
 	if others != "" {
 		others = ", " + others
 	}
-	return fmt.Sprintf("%6s replies%s  own p50 %s p95 %s | upstream %s  send %s ms",
-		group(all.OK), others, quantile(all, 0.5), quantile(all, 0.95), millis(all.Upstream()), millis(all.Send()))
+	return fmt.Sprintf("%6s %s%s  own p50 %s p95 %s | upstream %s  send %s ms",
+		group(all.OK), unit, others, quantile(all, 0.5), quantile(all, 0.95), millis(all.Upstream()), millis(all.Send()))
 }
 
 // otherwise tells the outcomes that are not ok: "1 refused, 2 timeout".

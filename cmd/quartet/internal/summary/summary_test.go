@@ -103,7 +103,7 @@ func TestNothingMeasuredYet(t *testing.T) {
 	if len(s) != 0 {
 		t.Errorf("operations %+v", s)
 	}
-	if got := s.Line(); !strings.Contains(got, "0 replies") || !strings.Contains(got, "own p50 - p95 - |") {
+	if got := s.Line("replies"); !strings.Contains(got, "0 replies") || !strings.Contains(got, "own p50 - p95 - |") {
 		t.Errorf("line %q", got)
 	}
 }
@@ -128,10 +128,10 @@ quartet_request_own_duration_seconds_bucket{operation="x",outcome="timeout",le="
 func TestLine(t *testing.T) {
 	s := recorded(t)
 	want := "    19 replies, 1 upstream_error  own p50 0.42 p95 1.0 | upstream 239  send 540 ms"
-	if got := s.Line(); got != want {
+	if got := s.Line("replies"); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if got, want := s[1:].Line(), "    15 replies  own p50 0.38 p95 0.49 | upstream 0.00  send 12 ms"; got != want {
+	if got, want := s[1:].Line("replies"), "    15 replies  own p50 0.38 p95 0.49 | upstream 0.00  send 12 ms"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
