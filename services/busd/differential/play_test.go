@@ -49,6 +49,12 @@ func (s *stage) ask() error {
 	return err
 }
 
+// flushed waits until the bus has sent all that it had to, monitors too: it has
+// sent everything of a turn before it answers in a later one.
+func (s *stage) flushed() error {
+	return errors.Join(s.ask(), s.ask())
+}
+
 // open authenticates, and with hello becomes a member of the bus. With steps it
 // waits for each answer, as old libraries do.
 func (c *conn) open(fds, hello, steps bool) error {
@@ -121,11 +127,8 @@ func (s *stage) perform(steps []step) (t transcript, err error) {
 			}
 		}
 	}
-	// A bus has sent everything of a turn before it answers in a later one.
-	for range 2 {
-		if err := s.ask(); err != nil {
-			return nil, err
-		}
+	if err := s.flushed(); err != nil {
+		return nil, err
 	}
 	for _, c := range p.conns {
 		if err := c.drain(); err != nil {
@@ -201,6 +204,7 @@ func (p *play) do(s step) error {
 	case watches:
 		err = p.watch(c, s)
 	case leaves:
+		err = p.stage.flushed()
 		c.drainAll()
 		c.close()
 	case oversleeps:
@@ -281,8 +285,8 @@ func (p *play) say(c *conn, s step) error {
 	var fds []int
 	who := slices.Index(p.conns, c)
 	for i, m := range s.messages {
-		if !c.hello && m.kind != signal && m.get(fieldDestination) == "" {
-			continue // dbus-daemon's library answers or ignores that without Hello too; busd hangs up
+		if (!c.hello || c.monitor) && m.kind != signal && m.get(fieldDestination) == "" {
+			continue // dbus-daemon's library answers or ignores that of everybody; busd hangs up
 		}
 		serial := m.serial
 		if serial == 0 {
@@ -411,8 +415,7 @@ func (p *play) watch(c *conn, s step) error {
 }
 
 func (c *conn) drainAll() {
-	// What it has received until here is part of the transcript. The bus has
-	// sent it before it answered whoever acted last, or does so right after.
+	// What it has received until here is part of the transcript.
 	if c.live() && !c.monitor {
 		_ = c.settle(nil) // that it fails shows in the next step
 	}

@@ -46,6 +46,14 @@ func without(t *testing.T, thing, debian string) {
 	t.Skipf("%s is missing: apt-get install %s", thing, debian)
 }
 
+// long skips the test with -short: it takes long, and one run of it is enough.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
+}
+
 // root skips the test for whoever is not root.
 func root(t *testing.T) {
 	t.Helper()

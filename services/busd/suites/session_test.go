@@ -38,6 +38,7 @@ var inHome = map[string]string{
 }
 
 func TestASessionWorks(t *testing.T) {
+	long(t)
 	t.Parallel()
 	need(t, "dbus-run-session", "dbus-daemon")
 	need(t, "gdbus", "libglib2.0-bin")

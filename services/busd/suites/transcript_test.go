@@ -38,7 +38,7 @@ type step struct {
 }
 
 // patience is how long one step may take.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // stage is what a script is played on.
 type stage struct {
@@ -56,6 +56,7 @@ type service struct{ name, command string }
 // their exit codes, with those on dbus-daemon.
 func (s stage) play(t *testing.T, script []step) {
 	t.Helper()
+	long(t)
 	t.Parallel()
 	kinds := s.kinds
 	if kinds == nil {

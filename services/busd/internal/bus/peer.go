@@ -110,9 +110,9 @@ func (b *Bus) await(p *Peer) {
 	p.events = events
 }
 
-// uniqueName is the name of the id-th connection. The first number is there
-// for a bus that would ever count beyond the second.
-func uniqueName(id uint64) string { return ":1." + strconv.FormatUint(id, 10) }
+// uniqueName is the name of the id-th connection. They are counted from :1.0 on,
+// as in dbus-daemon, and ids from 1.
+func uniqueName(id uint64) string { return ":1." + strconv.FormatUint(id-1, 10) }
 
 // idOf reads a unique name; 0 is no name of ours.
 func idOf(unique string) uint64 {
@@ -120,14 +120,14 @@ func idOf(unique string) uint64 {
 	if len(unique) <= len(prefix) || unique[:len(prefix)] != prefix || unique[len(prefix)] == '0' && len(unique) > len(prefix)+1 {
 		return 0
 	}
-	var id uint64
+	var n uint64
 	for _, c := range []byte(unique[len(prefix):]) {
-		if c < '0' || c > '9' || id > 1<<60 {
+		if c < '0' || c > '9' || n > 1<<56 {
 			return 0
 		}
-		id = id*10 + uint64(c-'0')
+		n = n*10 + uint64(c-'0')
 	}
-	return id
+	return n + 1
 }
 
 // find is the peer that has a name now, nil if nobody has.
