@@ -74,7 +74,7 @@ build:
 	@tools/setup.sh
 	@mkdir -p bin
 	@[ -x bin/quartet ] || echo "building; the first time this takes a minute or two"
-	@go build -trimpath -o bin/ ./cmd/quartet $(patsubst %,./%/cmd/...,sim $(wildcard services/*))
+	@CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/quartet $(patsubst %,./%/cmd/...,sim $(wildcard services/*))
 
 tools:
 	@tools/setup.sh

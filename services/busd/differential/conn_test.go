@@ -205,7 +205,13 @@ func (c *conn) settle(b []byte) error {
 	if err := c.send(append(b, question...)); err != nil {
 		return err
 	}
-	return c.until(func(e *event) bool { return e.replySerial() == serial && e.fromBus() })
+	return c.until(func(e *event) bool { return c.answer(e, serial) })
+}
+
+// answer says whether e is what the bus answers to c's own message with that
+// serial: a monitor sees the answers to others, whose serials may be the same.
+func (c *conn) answer(e *event, serial uint32) bool {
+	return e.replySerial() == serial && e.fromBus() && (c.name == "" || e.text(fieldDestination) == c.name)
 }
 
 // drain takes what is there.

@@ -29,15 +29,29 @@ func (m *maker) matching() message {
 		if m.chance(70) {
 			m.rules = append(m.rules[:i:i], m.rules[i+1:]...)
 		}
-		return driver("RemoveMatch", text(rule))
+		if m.alone(rule) {
+			return driver("RemoveMatch", text(rule))
+		}
 	}
 	rule := m.rule()
 	m.rules = append(m.rules, rule)
+	if strings.Contains(rule, namespace) {
+		m.namespaces[rule] = true
+	}
 	out := driver("AddMatch", text(rule))
 	if m.chance(10) {
 		out.flags |= noReply
 	}
 	return out
+}
+
+const namespace = "path_namespace"
+
+// alone says whether no rule that was added can differ from this one in its
+// path_namespace and in nothing else: dbus-daemon takes those for equal and
+// removes the one that was added last.
+func (m *maker) alone(rule string) bool {
+	return !strings.Contains(rule, namespace) || len(m.namespaces) < 2
 }
 
 // methods are those of the bus, with the arguments that they take.

@@ -101,14 +101,17 @@ func pipelined(lines []string, steps bool) []string {
 // A play is one session on one bus.
 type play struct {
 	stage *stage
+	began time.Time // when the oldest call was made that may still wait, or before
+	slow  bool      // some may have come to their time limit unintended
 	conns []*conn
 	asked map[string]string // members of calls, by who has made them and their serials
 }
 
 // perform does all steps, and returns what each connection has received. The
-// bus is as it was before when it returns.
-func (s *stage) perform(steps []step) (t transcript, err error) {
-	p := &play{stage: s, asked: map[string]string{}}
+// bus is as it was before when it returns. Where calls have a time limit the
+// error is errLate when the machine was too slow for it.
+func (s *stage) perform(steps []step, sleeps bool) (t transcript, err error) {
+	p := &play{stage: s, began: time.Now(), asked: map[string]string{}}
 	defer p.end()
 	defer func() {
 		if bad := recover(); bad != nil {
@@ -135,8 +138,16 @@ func (s *stage) perform(steps []step) (t transcript, err error) {
 			return nil, err
 		}
 	}
-	return p.transcript(), p.cleared()
+	if sleeps && (p.slow || p.late()) {
+		err = errLate
+	}
+	return p.transcript(), errors.Join(p.cleared(), err)
 }
+
+// errLate is that calls may have run into their time limit that should not.
+var errLate = errors.New("the session took longer than calls may go unanswered")
+
+func (p *play) late() bool { return time.Since(p.began) >= limit }
 
 func (p *play) end() {
 	for _, c := range p.conns {
@@ -164,7 +175,7 @@ func (s *stage) until(expected func(*event) bool, question message) error {
 			return err
 		}
 		err := c.until(func(e *event) bool {
-			answers := e.replySerial() == serial && e.fromBus()
+			answers := c.answer(e, serial)
 			found = answers && expected(e)
 			return answers
 		})
@@ -208,7 +219,9 @@ func (p *play) do(s step) error {
 		c.drainAll()
 		c.close()
 	case oversleeps:
+		p.slow = p.slow || p.late()
 		time.Sleep(limit + limit/2)
+		p.began = time.Now()
 	}
 	if err != nil {
 		return err
@@ -280,7 +293,18 @@ func (p *play) name(s string) string {
 // unmade stands for connections that are not there yet.
 var unmade = regexp.MustCompile(`<[0-9]>`)
 
+// say sends all messages at once, but before Hello one after the other: then
+// most end the connection, and what dbus-daemon has read behind such a one it
+// still shows to monitors, or does, if it was Hello.
 func (p *play) say(c *conn, s step) error {
+	if !c.hello && len(s.messages) > 1 {
+		for _, m := range s.messages {
+			if err := p.say(c, step{messages: []message{m}, pieces: s.pieces}); err != nil || !c.live() {
+				return err
+			}
+		}
+		return nil
+	}
 	var b []byte
 	var fds []int
 	who := slices.Index(p.conns, c)
@@ -339,6 +363,10 @@ func (c *conn) before(b []byte, fds []int, n int) error {
 }
 
 // reloads says whether the configuration is to be read anew.
+func (s step) reloads() bool {
+	return slices.ContainsFunc(s.messages, func(m message) bool { return m.reloads() })
+}
+
 func (m *message) reloads() bool {
 	return m.kind == call && m.get(fieldDestination) == busName && m.get(fieldMember) == "ReloadConfig"
 }
@@ -353,7 +381,7 @@ func (c *conn) reload(b []byte, fds ...int) error {
 	if err := c.send(append(b, m.bytes(serial, nil)...), fds...); err != nil {
 		return err
 	}
-	return c.until(func(e *event) bool { return e.fromBus() && e.replySerial() == serial })
+	return c.until(func(e *event) bool { return c.answer(e, serial) })
 }
 
 // reply answers one of the calls that c has received.
@@ -404,7 +432,7 @@ func (p *play) watch(c *conn, s step) error {
 		return err
 	}
 	err := c.until(func(e *event) bool {
-		answers := e.replySerial() == serial && e.fromBus()
+		answers := c.answer(e, serial)
 		c.monitor = c.monitor || answers && e.kind == answer
 		return answers
 	})

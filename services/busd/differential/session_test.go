@@ -58,11 +58,13 @@ type maker struct {
 	passes map[int]bool
 	steps  []step
 	rules  []string // that were added
+
+	namespaces map[string]bool // all rules that were added and have a path_namespace
 }
 
 // draw is the session of a seed.
 func draw(w world, seed uint64) []step {
-	m := &maker{Rand: rand.New(rand.NewPCG(seed, w.seed())), world: w, passes: map[int]bool{}}
+	m := &maker{Rand: rand.New(rand.NewPCG(seed, w.seed())), world: w, passes: map[int]bool{}, namespaces: map[string]bool{}}
 	for range 2 + m.IntN(3) {
 		m.connect()
 	}

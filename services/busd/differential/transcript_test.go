@@ -25,7 +25,7 @@ func (p *play) transcript() transcript {
 				continue
 			}
 			e.at = fmt.Sprintf("<%d>", i)
-			if (e.fromBus() || from == "") && e.replySerial() != 0 {
+			if (e.fromBus() || from == "") && e.replySerial() != 0 && to != busName {
 				e.answers = p.asked[fmt.Sprint(p.index(to, i), " ", e.replySerial())]
 			}
 			p.normalize(e)

@@ -6,7 +6,7 @@ import (
 )
 
 // limit is how long calls may go unanswered where there is a limit.
-const limit = 200 * time.Millisecond
+const limit = 400 * time.Millisecond
 
 // maxFDs is how many descriptors a message may have where there is a limit.
 const maxFDs = 2
@@ -96,5 +96,5 @@ var worlds = []world{
 			<allow send_destination="org.freedesktop.DBus" send_interface="org.freedesktop.DBus.Debug.Stats" send_member="GetStats"/>
 		</policy>
 	</busconfig>`},
-	{name: "late", share: 2, sleeps: true, config: head + allowAll + `<limit name="reply_timeout">200</limit></busconfig>`},
+	{name: "late", share: 2, sleeps: true, config: head + allowAll + `<limit name="reply_timeout">400</limit></busconfig>`},
 }

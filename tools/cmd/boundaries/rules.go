@@ -107,6 +107,13 @@ var rules = []rule{
 		why:   "a program that kept its files in the model would lose them",
 	},
 	{
+		name:  "other buses and load are for tests",
+		from:  []string{"quartet/services/busd/cmd/...", "quartet/services/busd/internal/daemon", "quartet/services/busd/internal/bus"},
+		never: []string{"quartet/services/busd/internal/buses", "quartet/services/busd/internal/load"},
+		mains: true,
+		why:   "a bus does not start others, and package testing has no place in it",
+	},
+	{
 		name:  "timing needs the API, not the SDK",
 		from:  []string{"quartet/kit/timing/..."},
 		never: []string{"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "github.com/prometheus/..."},

@@ -43,7 +43,6 @@ var numbers = []number{
 	{"quartet.busd.waiting", "By", "What waits for clients to read it.", true, func(s *bus.Stats) int64 { return s.Now.WaitingBytes }},
 	{"quartet.busd.waiting.fds", "{descriptor}", "File descriptors that wait for clients to read them.", true, func(s *bus.Stats) int64 { return s.Now.WaitingFDs }},
 	{"quartet.busd.open_fds", "{descriptor}", "File descriptors of messages that are open in the bus.", true, func(s *bus.Stats) int64 { return int64(s.Now.OpenFDs) }},
-	{"quartet.busd.batches", "{batch}", "Clients' shares of turns that were timed.", false, func(s *bus.Stats) int64 { return int64(s.Latency.Total.Count()) }},
 }
 
 // register has the statistics read whenever somebody collects metrics, once for
@@ -64,8 +63,6 @@ func register(provider metric.MeterProvider, stats func(context.Context) (bus.St
 	}
 	ended, err := meter.Int64ObservableCounter("quartet.busd.connections.ended", metric.WithUnit("{connection}"), metric.WithDescription("Connections that ended, by reason."))
 	faults = append(faults, err)
-	phases, err := meter.Float64ObservableCounter("quartet.busd.batch.time", metric.WithUnit("s"), metric.WithDescription("What batches took, by phase."))
-	faults = append(faults, err)
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}
@@ -82,10 +79,7 @@ func register(provider metric.MeterProvider, stats func(context.Context) (bus.St
 		for i, reason := range bus.Reasons {
 			o.ObserveInt64(ended, int64(s.Ended[i]), metric.WithAttributes(attribute.String("reason", reason)))
 		}
-		for i, phase := range bus.Phases {
-			o.ObserveFloat64(phases, s.Latency.Phase[i].Sum.Seconds(), metric.WithAttributes(attribute.String("phase", phase)))
-		}
 		return nil
-	}, append(all, ended, phases)...)
+	}, append(all, ended)...)
 	return err
 }

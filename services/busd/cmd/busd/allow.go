@@ -52,29 +52,38 @@ func parseParty(text string) (p party, err error) {
 	if !strings.Contains(text, "=") {
 		text = "name=" + text
 	}
-	err = eachPair(text, func(key, value string) error {
-		if key == "name" {
-			if !wire.ValidBusName(value) {
-				return fmt.Errorf("%q is no bus name", value)
-			}
-			p.names = append(p.names, value)
-			return nil
-		}
-		id, err := strconv.ParseUint(value, 10, 32)
-		if err != nil {
-			return fmt.Errorf("%s=%s: not a number", key, value)
-		}
-		switch key {
-		case "uid":
-			p.identity.UID, p.identity.Known = uint32(id), true
-		case "gid":
-			p.identity.GIDs = append(p.identity.GIDs, uint32(id))
-		default:
-			return fmt.Errorf("%q is none of uid, gid and name", key)
-		}
-		return nil
-	})
+	err = eachPair(text, p.set)
 	return p, err
+}
+
+// set takes one key of a party.
+func (p *party) set(key, value string) error {
+	switch key {
+	case "name":
+		if !wire.ValidBusName(value) {
+			return fmt.Errorf("%q is no bus name", value)
+		}
+		p.names = append(p.names, value)
+	case "uid":
+		id, err := numericID(key, value)
+		p.identity.UID, p.identity.Known = id, true
+		return err
+	case "gid":
+		id, err := numericID(key, value)
+		p.identity.GIDs = append(p.identity.GIDs, id)
+		return err
+	default:
+		return fmt.Errorf("%q is none of uid, gid and name", key)
+	}
+	return nil
+}
+
+func numericID(key, value string) (uint32, error) {
+	id, err := strconv.ParseUint(value, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%s=%s: it has to be a number, see id(1)", key, value)
+	}
+	return uint32(id), nil
 }
 
 func eachPair(text string, set func(key, value string) error) error {
@@ -92,8 +101,16 @@ func eachPair(text string, set func(key, value string) error) error {
 
 var messageTypes = map[string]uint8{"method_call": policy.MethodCall, "method_return": policy.MethodReturn, "error": policy.Error, "signal": policy.Signal}
 
+// valid are the keys of MESSAGE whose values have a form.
+var valid = map[string]func(string) bool{
+	"interface": wire.ValidInterface, "member": wire.ValidMember, "path": wire.ValidPath, "error": wire.ValidErrorName, "destination": wire.ValidBusName,
+}
+
 // set takes one key of MESSAGE.
 func (q *question) set(key, value string) (err error) {
+	if is, has := valid[key]; has && !is(value) {
+		return fmt.Errorf("%s=%s: no message can have this", key, value)
+	}
 	m := &q.message
 	switch key {
 	case "type":

@@ -62,6 +62,13 @@ func explain(out io.Writer, l *daemon.Loaded) error {
 	for _, w := range l.Warnings {
 		fmt.Fprintf(out, "\nwarning: %s\n", w)
 	}
+	faults := l.Faults()
+	for _, fault := range faults {
+		fmt.Fprintf(out, "\nfault: no bus starts with this: %s\n", fault)
+	}
+	if len(faults) > 0 {
+		return errRefused
+	}
 	return nil
 }
 
@@ -106,7 +113,7 @@ func explainServices(out io.Writer, l *daemon.Loaded) {
 	}
 	all := catalog.New(catalog.Options{
 		Dirs:      l.Services,
-		ValidName: func(name string) bool { return wire.ValidBusName(name) && name[0] != ':' },
+		ValidName: wire.ValidWellKnown,
 		Log:       slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: onlyText})),
 	}).Snapshot()
 	for _, name := range all.Names() {

@@ -45,6 +45,8 @@ func TestWrongUsageOfSubCommands(t *testing.T) {
 		{"check", "x", "--would-allow", "uid=1", "a.b", "type=call"},
 		{"check", "x", "--would-allow", "uid=1", "a.b", "member"},
 		{"check", "x", "--would-allow", "uid=1", "a.b", "fds=many"},
+		{"check", "x", "--would-allow", "uid=1", "a.b", "interface=a.I member=C"},
+		{"check", "x", "--would-allow", "uid=1", "a.b", "path=a"},
 	} {
 		if out, err := output(t, args...); !errors.Is(err, errUsage) || out != "" {
 			t.Errorf("busd %q: error %v, printed %q", args, err, out)
@@ -86,6 +88,34 @@ func TestCheckExplains(t *testing.T) {
 	p.write(t, "<listen>x</listen>\n<bogus/>")
 	if _, err := output(t, "check", p.config); err == nil || errors.Is(err, errUsage) || !strings.Contains(err.Error(), p.config+":2") {
 		t.Errorf("a faulty one: %v", err)
+	}
+}
+
+// What only a start would find is found too.
+func TestCheckFindsWhatKeepsABusFromStarting(t *testing.T) {
+	p := newPlace(t, `<user>nobody-has-this-name</user><listen>unix:path</listen>`+open)
+	out, err := output(t, "check", p.config)
+	if !errors.Is(err, errRefused) || !strings.Contains(out, "fault: no bus starts with this: <user>nobody-has-this-name") || !strings.Contains(out, "<listen>: address \"unix:path\"") {
+		t.Errorf("error %v, printed\n%s", err, out)
+	}
+}
+
+func TestWrongKeysOfAPartyAreNamed(t *testing.T) {
+	for party, says := range map[string]string{"user=root": `"user" is none of uid, gid and name`, "uid=root": "uid=root: it has to be a number"} {
+		if _, err := parseParty(party); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", party, err)
+		}
+	}
+}
+
+func TestTopCutsLinesAtTheEdge(t *testing.T) {
+	for page, want := range map[string]string{"12345\n123456\n1…34567\n": "12345\n12345\n1…345\n", "1\n": "1\n", "": ""} {
+		if got := string(cut([]byte(page), 5)); got != want {
+			t.Errorf("%q became %q, want %q", page, got, want)
+		}
+		if got := string(cut([]byte(page), 0)); got != page {
+			t.Errorf("without an edge %q became %q", page, got)
+		}
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"quartet/services/busd/internal/wire"
 )
 
@@ -197,6 +199,23 @@ func TestStartsThatFail(t *testing.T) {
 		}
 		if exists(p.socket) {
 			t.Errorf("%v: the socket is still there", tt.args)
+		}
+	}
+}
+
+// A descriptor that nobody opened for it is perhaps one of the runtime's: to
+// write there would be to break the bus itself.
+func TestOnlyInheritedDescriptorsArePrintedTo(t *testing.T) {
+	p := newPlace(t, open)
+	for fd := 3; fd < 12; fd++ {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			continue // whoever runs the test has left it open, to busd too
+		}
+		for _, option := range []string{"--print-address", "--print-pid"} {
+			code, stderr := fails(t, nil, "--config-file="+p.config, "--nofork", fmt.Sprintf("%s=%d", option, fd))
+			if code != 1 || !strings.HasSuffix(stderr, fmt.Sprintf("Failed to start message bus: print to descriptor %d: it is not open\n", fd)) {
+				t.Errorf("%s=%d: code %d, %s", option, fd, code, stderr)
+			}
 		}
 	}
 }

@@ -67,6 +67,25 @@ func TestAFaultyFileChangesNothing(t *testing.T) {
 	}
 }
 
+// What a bus is told once, at its start, is not passed over in silence later.
+func TestChangesThatNeedARestartAreLogged(t *testing.T) {
+	p := newPlace(t, open)
+	b := start(t, nil, "--config-file="+p.config)
+	p.write(t, "<type>session</type><listen>"+p.address()+"2</listen>"+open)
+	c := dial(t, b.address)
+	if _, err := c.Driver("ReloadConfig", "", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, element := range []string{"type", "listen"} {
+		eventually(t, element, func() bool {
+			return strings.Contains(b.said(), `needs a restart","service":"busd"`) && strings.Contains(b.said(), `"element":"`+element+`"`)
+		})
+	}
+	if strings.Contains(b.said(), `"element":"pidfile"`) {
+		t.Error(b.said())
+	}
+}
+
 func TestSIGHUPReloads(t *testing.T) {
 	p := newPlace(t, "<policy context='default'/>")
 	// Only the signal helps where what has changed is behind a link.

@@ -75,3 +75,14 @@ func TestAUserWhoIsNotThereIsRefused(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, said)
 	}
 }
+
+// Where the setuid helper starts programs nobody says what is in their
+// environment, whatever type of bus that is.
+func TestAHelpersEnvironmentIsNobodysToChange(t *testing.T) {
+	p := newPlace(t, "<type>mine</type><servicehelper>/bin/false</servicehelper>"+open)
+	c := dial(t, start(t, nil, "--config-file="+p.config).address)
+	_, err := c.Driver("UpdateActivationEnvironment", "a{ss}", func(e *wire.Encoder) { e.CloseArray(e.OpenArray(8)) })
+	if err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+		t.Errorf("error %v", err)
+	}
+}

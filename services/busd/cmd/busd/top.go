@@ -33,7 +33,7 @@ func top(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	rows := terminalRows(stdout)
+	rows, columns := terminal(stdout)
 	var before *look
 	for {
 		now, err := lookAt(c)
@@ -41,11 +41,12 @@ func top(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 		var page bytes.Buffer
-		if rows > 0 {
-			page.WriteString("\x1b[H\x1b[J")
-		}
 		now.write(&page, before, rows)
-		if _, err := stdout.Write(page.Bytes()); err != nil || rows == 0 {
+		text := cut(page.Bytes(), columns)
+		if rows > 0 {
+			text = append([]byte("\x1b[H\x1b[J"), text...)
+		}
+		if _, err := stdout.Write(text); err != nil || rows == 0 {
 			return err
 		}
 		before = now
@@ -54,21 +55,40 @@ func top(ctx context.Context, args []string, stdout io.Writer) error {
 		case <-ctx.Done():
 			return nil
 		}
-		rows = terminalRows(stdout)
+		rows, columns = terminal(stdout)
 	}
 }
 
-// terminalRows is how many lines the terminal has, 0 when it is none.
-func terminalRows(w io.Writer) int {
+// terminal is how large the terminal is, 0 when it is none.
+func terminal(w io.Writer) (rows, columns int) {
 	f, ok := w.(*os.File)
 	if !ok {
-		return 0
+		return 0, 0
 	}
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return max(int(size.Row), 4)
+	if size.Row == 0 { // whoever made it has not said
+		size.Row = 24
+	}
+	return max(int(size.Row), 4), int(size.Col)
+}
+
+// cut ends lines where the terminal does, if it does: one that it broke would
+// push the first ones out of sight.
+func cut(page []byte, columns int) []byte {
+	if columns <= 0 {
+		return page
+	}
+	var all []byte
+	for line := range bytes.Lines(page) {
+		if runes := []rune(string(line)); len(runes) > columns+1 { // and its end
+			line = []byte(string(runes[:columns]) + "\n")
+		}
+		all = append(all, line...)
+	}
+	return all
 }
 
 // look is a bus at one moment.

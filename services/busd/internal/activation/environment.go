@@ -62,7 +62,7 @@ func Environ(own []string, update map[string]string, bus Bus) []string {
 		}
 	}
 	for name, value := range update {
-		if ValidVariable(name) {
+		if isVariable(name) {
 			variables[name] = value
 		}
 	}
@@ -83,8 +83,8 @@ func Environ(own []string, update map[string]string, bus Bus) []string {
 	return environment
 }
 
-// ValidVariable says whether a name can stand in an environment at all.
-func ValidVariable(name string) bool {
+// isVariable says whether a name can stand in an environment at all.
+func isVariable(name string) bool {
 	return name != "" && !strings.ContainsAny(name, "=\x00")
 }
 

@@ -94,23 +94,6 @@ func (a Address) Get(key string) (value string, found bool) {
 	return "", false
 }
 
-// With returns the address with one more key, such as guid, at its end. A
-// value the key had is replaced in its place.
-func (a Address) With(key, value string) Address {
-	params := make([]Param, 0, len(a.Params)+1)
-	replaced := false
-	for _, p := range a.Params {
-		if p.Key == key {
-			p.Value, replaced = value, true
-		}
-		params = append(params, p)
-	}
-	if !replaced {
-		params = append(params, Param{key, value})
-	}
-	return Address{a.Transport, params}
-}
-
 // String writes the address as it is printed, values escaped. Parse reads it
 // back, provided that no value is empty.
 func (a Address) String() string {

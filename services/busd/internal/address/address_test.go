@@ -109,24 +109,6 @@ func TestEveryByteComesBack(t *testing.T) {
 	}
 }
 
-func TestWith(t *testing.T) {
-	list, err := address.Parse("tcp:host=a,port=0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := list[0]
-	b := a.With("port", "1").With("guid", "ff")
-	if got := b.String(); got != "tcp:host=a,port=1,guid=ff" {
-		t.Errorf("With gives %s", got)
-	}
-	if got := a.String(); got != "tcp:host=a,port=0" {
-		t.Errorf("With has changed its receiver to %s", got)
-	}
-	if _, found := a.Get("guid"); found {
-		t.Error("Get finds a key that is not there")
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"unix:path=/tmp/dbus-test", "unix:path=/tmp/dbus-test;unix:path=/tmp/dbus-test2", "unix:abstract=%00a%fF",

@@ -56,8 +56,9 @@ const (
 
 // starts are the activations that are under way, by the name that is awaited.
 type starts struct {
-	byName map[string]*start
-	owned  []string // names that came while a message was handled
+	byName  map[string]*start
+	owned   []string // names that came while a message was handled
+	waiting int      // requests in all of them
 
 	looking int // requests for names that may be known in a moment
 }
@@ -168,12 +169,17 @@ func (b *Bus) lookAgain(name string, r request) *refusal {
 	b.opt.Activation.Refresh(func() {
 		b.Post(func() {
 			b.starts.looking--
-			if r.from.state == gone {
+			if r.from.state != active {
 				b.endRequest(&r)
 				return
 			}
+			service, known := b.service(name)
+			if b.find(name) != nil && (known || r.message != nil) { // it has come by itself
+				b.resumeOne(name, &r)
+				return
+			}
 			why := unknownService(name)
-			if service, known := b.service(name); known {
+			if known {
 				why = b.start(service, r)
 			} else {
 				b.endRequest(&r)
@@ -187,9 +193,10 @@ func (b *Bus) lookAgain(name string, r request) *refusal {
 }
 
 // add lets one more request wait.
-func (s *start) add(r request) {
+func (b *Bus) add(s *start, r request) {
 	s.waiting = append(s.waiting, r)
 	s.bytes += len(r.message)
+	b.starts.waiting++
 }
 
 // endRequest ends the waiting of a request, and what it costs its user.
@@ -207,17 +214,18 @@ func (b *Bus) endRequest(r *request) {
 
 // start lets a request wait for a service, which the first one starts.
 func (b *Bus) start(service Service, r request) *refusal {
-	if s := b.starts.byName[service.Name]; s != nil {
-		s.add(r)
-		return nil
-	}
-	if limit := b.settings.Limits.MaxPendingServiceStarts; len(b.starts.byName) >= limit {
+	// As in dbus-daemon it is all that wait who are counted.
+	if limit := b.settings.Limits.MaxPendingServiceStarts; b.starts.waiting >= limit {
 		b.endRequest(&r)
 		return refused(limitsExceeded, "The maximum number of pending activations has been reached, activation of %s failed (max_pending_service_starts=%d)", service.Name, limit)
 	}
+	if s := b.starts.byName[service.Name]; s != nil {
+		b.add(s, r)
+		return nil
+	}
 	service.Name = strings.Clone(service.Name)
 	s := &start{service: service}
-	s.add(r)
+	b.add(s, r)
 	if b.starts.byName == nil {
 		b.starts.byName = map[string]*start{}
 	}
@@ -334,15 +342,15 @@ func (b *Bus) resume() {
 		}
 		b.endStart(s)
 		for i := range s.waiting {
-			b.resumeOne(s, &s.waiting[i])
+			b.resumeOne(name, &s.waiting[i])
 		}
 	}
 	b.starts.owned = nil
 }
 
-func (b *Bus) resumeOne(s *start, r *request) {
+func (b *Bus) resumeOne(name string, r *request) {
 	defer b.endRequest(r)
-	to := b.find(s.service.Name)
+	to := b.find(name)
 	switch {
 	case r.message == nil:
 		if !r.quiet {
@@ -352,7 +360,7 @@ func (b *Bus) resumeOne(s *start, r *request) {
 		return
 	case to == nil: // it has gone while others were served
 		if r.from != nil {
-			b.sendError(r.from, r.serial, serviceUnknown, "The service '"+s.service.Name+"' has left the bus again")
+			b.sendError(r.from, r.serial, serviceUnknown, "The service '"+name+"' has left the bus again")
 		}
 		return
 	case r.from == nil:
@@ -385,6 +393,7 @@ func (b *Bus) startFailed(s *start, name, text string) {
 
 func (b *Bus) endStart(s *start) {
 	b.cancel(&s.timer)
+	b.starts.waiting -= len(s.waiting)
 	delete(b.starts.byName, s.service.Name)
 }
 
@@ -395,6 +404,7 @@ func (b *Bus) forgetStarts(p *Peer) {
 		s.waiting = slices.DeleteFunc(s.waiting, func(r request) bool {
 			if r.from == p {
 				s.bytes -= len(r.message)
+				b.starts.waiting--
 				b.endRequest(&r)
 			}
 			return r.from == p

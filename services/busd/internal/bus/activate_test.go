@@ -163,22 +163,68 @@ func TestNoAutoStartStartsNothing(t *testing.T) {
 	same(t, "ListActivatableNames", stringList(t, c, "ListActivatableNames"), client.DriverName, service)
 }
 
+// All who wait are counted, whether for one name or for several: each costs
+// memory until the program is there, and asking costs nothing.
 func TestMaxPendingServiceStarts(t *testing.T) {
 	s := &starter{names: []string{"com.example.A", "com.example.B", "com.example.C"}}
-	b := start(t, allowAll+`<limit name="max_pending_service_starts">2</limit>`, withServices(s))
-	c := b.dial(client.Options{FDs: true})
+	b := start(t, allowAll+`<limit name="max_pending_service_starts">3</limit>`, withServices(s))
+	c, leaver := b.dial(client.Options{FDs: true}), b.dial()
 	for _, name := range s.names[:2] {
 		get(c.Send(call(name, "M"), nil))(t)
 	}
+	settle(t, c)
+	startService(t, leaver, "com.example.A") // joins
+	settle(t, leaver)
 	_, err := c.Call(call("com.example.C", "M"), nil, marked(t, 1))
-	refused(t, err, "LimitsExceeded", "max_pending_service_starts=2")
-	get(c.Send(call("com.example.A", "N"), nil))(t) // joins
+	refused(t, err, "LimitsExceeded", "max_pending_service_starts=3")
+	startService(t, c, "com.example.A")
+	if m := next(t, c); m.ErrorName != driverError+"LimitsExceeded" {
+		t.Errorf("one more that joins got %s", describe(m))
+	}
+	must(t, leaver.Close())
+	eventually(func() bool { return b.stats().Now.Connections == 1 })
+	get(c.Send(call("com.example.A", "N"), nil))(t)
 	nothing(t, c)
 	for _, name := range s.names[:2] {
 		s.fail(name, driverError+"Spawn.Failed", "no")
 	}
 	for range 3 {
 		next(t, c)
+	}
+}
+
+// A name that came while service files were read for it is not started: what
+// waited goes to its owner, installed or not.
+func TestNameComesWhileServicesAreRead(t *testing.T) {
+	for _, installed := range []bool{false, true} {
+		s, refreshed := &starter{}, make(chan func(), 2)
+		b := start(t, allowAll, withServices(s), func(o *busOptions) {
+			o.Activation.Changing = func() bool { return true }
+			o.Activation.Refresh = func(done func()) { refreshed <- done }
+		})
+		c, owner := b.dial(), b.dial()
+		get(c.Send(call(service, "M"), nil))(t)
+		startService(t, c, service)
+		dones := []func(){<-refreshed, <-refreshed}
+		get(owner.RequestName(service, 0))(t)
+		settle(t, owner)
+		if installed {
+			b.Do(func() { s.names = []string{service} })
+		}
+		for _, done := range dones {
+			done()
+		}
+		if m := next(t, owner); m.Member != "M" || m.Sender != c.Name {
+			t.Errorf("installed %v: the owner got %s", installed, describe(m))
+		}
+		want := "type 2 from org.freedesktop.DBus 1"
+		if !installed {
+			want = `type 3 from org.freedesktop.DBus org.freedesktop.DBus.Error.ServiceUnknown "The name com.example.Service was not provided by any .service files"`
+		}
+		if m := next(t, c); describe(m) != want {
+			t.Errorf("installed %v: StartServiceByName got %s", installed, describe(m))
+		}
+		s.starts(t, 0)
 	}
 }
 

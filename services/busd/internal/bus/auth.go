@@ -19,12 +19,19 @@ var (
 	errAnonymous  = errors.New("it is anonymous, and the configuration has no <allow_anonymous/>")
 	errEarlyFDs   = errors.New("it sent file descriptors during authentication")
 	errWrongNonce = errors.New("it did not send the nonce")
+	errDeaf       = errors.New("it goes on to send authentication commands and leaves the answers unread")
 )
 
 // authenticate handles what a peer says before its first message. It returns
 // how many bytes of data that was, and whether the message stream begins
 // behind them.
 func (b *Bus) authenticate(p *Peer, data []byte) (used int, done bool) {
+	// A socket takes more answers than an honest client ever gets. Nobody is to
+	// make the bus hold any before it knows who that is.
+	if len(p.out.waiting) > 0 {
+		b.drop(p, reasonAuth, errDeaf)
+		return 0, false
+	}
 	if nonce := p.via.Nonce; nonce != nil && !p.nonceSent {
 		if len(data) < len(nonce) {
 			return 0, false
@@ -113,6 +120,7 @@ func (b *Bus) recognize(p *Peer) bool {
 	if p.user == nil {
 		p.user = b.join(p.who.uid, p.who.known)
 	}
+	p.user.incomingFDs += len(p.in.fds)
 	gids := b.policyGroups(p)
 	if !p.who.known && !b.settings.AllowAnonymous {
 		b.drop(p, reasonAuth, errAnonymous)

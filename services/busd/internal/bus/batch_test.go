@@ -138,3 +138,32 @@ func TestBatchesTakeFewCalls(t *testing.T) {
 		t.Errorf("500 messages took %d reads and %d sends", reads, sends)
 	}
 }
+
+// Who asks for long answers has had its share with one of them.
+func TestLongAnswersEndAShare(t *testing.T) {
+	b := start(t, allowAll)
+	rules, greedy := b.dial(), b.dial()
+	for i := range 500 {
+		must(t, rules.AddMatch(fmt.Sprintf("member='M%d',arg0='%s'", i, strings.Repeat("x", 900))))
+	}
+	const calls = 60
+	var stream []byte
+	for i := range calls {
+		stream = append(stream, client.Marshal(wire.Header{Type: wire.MethodCall, Serial: uint32(i + 100), Path: client.DriverPath,
+			Interface: "org.freedesktop.DBus.Debug.Stats", Member: "GetAllMatchRules", Destination: client.DriverName}, nil)...)
+	}
+	before := b.stats().Messages
+	resume := b.pause()
+	must(t, greedy.SendRaw(stream))
+	answered := make(chan uint64)
+	b.Post(func() {
+		b.Post(func() { answered <- b.Stats().Messages - before }) // in the turn after that
+	})
+	resume()
+	if n := <-answered; n > 3 {
+		t.Errorf("%d long answers in two turns", n)
+	}
+	for range calls {
+		next(t, greedy)
+	}
+}

@@ -72,6 +72,7 @@ type Bus struct {
 	policies   map[string]*policy.Client
 
 	names    name.Registry[*Peer]
+	handover name.Change[*Peer] // what everybody is being told
 	rules    match.Index[*Peer]
 	monitors match.Index[*Peer]
 	pendings pendings

@@ -64,7 +64,7 @@ func (b *Bus) findOwn(x *match.Index[*Peer], to *Peer) {
 	v, m := &b.visit, &b.echo
 	v.serial++
 	v.picked = v.picked[:0]
-	v.addressed, v.skip = to, nil
+	v.addressed, v.skip = to, to // it is told itself, or is not to hear of it
 	v.subject = match.Message{Type: m.Type, Sender: BusName, Interface: m.Interface, Member: m.Member, Path: m.Path, Destination: m.Destination, Args: v.ownArgs}
 	if to != nil {
 		v.subject.DestinationIs = v.is

@@ -99,8 +99,9 @@ func (b *Bus) buryOne(p *Peer) {
 		p.user.incoming -= len(p.in.big.data)
 		b.release(p.in.big)
 	}
-	b.openFDs -= len(p.in.fds)
-	closeAll(p.in.fds)
+	waiting := p.in.fds
+	b.hold(p, nil)
+	closeAll(waiting)
 	p.in = inbound{}
 	rawio.Close(p.fd) // and so nothing waits for it any more
 	switch {

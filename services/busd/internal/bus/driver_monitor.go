@@ -36,6 +36,7 @@ func (b *Bus) becomeMonitor(p *Peer, d *wire.Decoder) *refusal {
 	b.releaseNames(p, false)
 	b.forgetStarts(p)
 	b.rules.RemoveAll(p)
+	b.rules.Forget(p.name) // nobody will ever have it again
 	b.eavesdroppers -= p.eavesdrops
 	p.eavesdrops = 0
 	p.state = monitoring

@@ -9,7 +9,6 @@ type Stats struct {
 	ReceivedBytes, SentBytes                uint64
 	Turns, Reads, Sends                     uint64
 	Refused, Rejected, OverLimit, Shortages uint64
-	Panics                                  uint64
 	Ended                                   [reasons]uint64
 	Activations, ActivationsFailed          uint64
 	PeakRules, PeakNames, PeakConnections   int

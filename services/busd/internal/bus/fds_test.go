@@ -324,3 +324,29 @@ func withoutCapabilities(t testing.TB) (restore func()) {
 		}
 	}
 }
+
+// Descriptors whose message never comes are bounded for all connections of a
+// user together; one connection alone may always have those of a message.
+func TestDescriptorsWithoutMessagesAreOnTheirUsersAccount(t *testing.T) {
+	const quota = 1000
+	b := start(t, allowAll, func(o *busOptions) { o.Quota.FDs = quota })
+	fds := make([]int, 253)
+	for i := range fds {
+		fds[i] = marked(t, 1)
+	}
+	h := quietly(b.dial().Name, "M")
+	h.Serial = 99
+	begun := client.Marshal(h, nil)
+	for range 6 {
+		c := b.dial(client.Options{FDs: true})
+		must(t, c.SendRaw(begun[:4], fds...))
+		_ = c.SendRaw(begun[4:8], fds...) // it may have been disconnected
+		b.Do(func() {})
+	}
+	if !eventually(func() bool { return strings.Contains(b.log.String(), "BUSD_USER_FDS") }) {
+		t.Error("nobody is told")
+	}
+	if open := b.stats().Now.OpenFDs; open > quota {
+		t.Errorf("%d descriptors are held", open)
+	}
+}

@@ -222,3 +222,22 @@ func TestClosedConnectionsLeaveNothing(t *testing.T) {
 		t.Error("something is left")
 	}
 }
+
+// Who has proved nothing yet cannot make the bus hold answers for it.
+func TestAnswersToAuthenticationAreNotHeld(t *testing.T) {
+	b := start(t, allowAll)
+	c := b.raw()
+	must(t, c.SendRaw([]byte{0}))
+	line := []byte(strings.Repeat("X\r\n", 300))
+	ended := false
+	for sent := 0; sent < 1<<20 && !ended; sent += len(line) {
+		ended = c.SendRaw(line) != nil
+		b.Do(func() {}) // one read for each, so that no single one asks too much
+	}
+	if waiting := b.stats().Now.WaitingBytes; !ended || waiting > 0 {
+		t.Errorf("the connection has ended: %v; %d bytes wait", ended, waiting)
+	}
+	if !strings.Contains(b.log.String(), "leaves the answers unread") {
+		t.Error("nobody is told why")
+	}
+}

@@ -143,7 +143,6 @@ func (b *Bus) rescue(p *Peer) {
 	if fault == nil {
 		return
 	}
-	b.stats.Panics++
 	b.log.LogAttrs(context.Background(), slog.LevelError, "fault in the bus: please report it", slog.Any("panic", fault), slog.String("stack", string(debug.Stack())), slog.Any("peer", p))
 	b.releaseFDs(b.fds)
 	b.fds, b.body, b.big, b.made = nil, nil, nil, false

@@ -158,6 +158,21 @@ func TestEavesdroppingNeedsPermission(t *testing.T) {
 	}
 }
 
+// No reply is one that an eavesdropper has asked for.
+func TestEavesdroppersNeedPermissionForUnrequestedReplies(t *testing.T) {
+	b := start(t, allowAll+`<policy context="default"><deny send_requested_reply="false" send_type="method_return"/></policy>`)
+	spy, from, to := b.dial(), b.dial(), b.dial()
+	must(t, spy.AddMatch("eavesdrop='true',type='method_return'"))
+	get(from.Send(call(to.Name, "M"), nil))(t)
+	must(t, to.Reply(next(t, to), "", nil))
+	if m := next(t, from); m.Type != wire.MethodReturn {
+		t.Errorf("the caller got %s", describe(m))
+	}
+	if got := settle(t, spy); len(got) != 0 {
+		t.Errorf("overheard %s", describe(got[0]))
+	}
+}
+
 // A rule may be as long as dbus-daemon takes it, and rules of one who left are
 // no burden.
 func TestManyRules(t *testing.T) {

@@ -71,12 +71,8 @@ func (b *Bus) claimFDs(p *Peer, m *wire.Message) bool {
 		b.drop(p, reasonInvalid, errTooFewFDs)
 		return false
 	}
-	b.openFDs -= n
 	b.fds = b.newFDs(p.in.fds[:n])
-	p.in.fds = p.in.fds[n:]
-	if len(p.in.fds) == 0 {
-		p.in.fds = nil
-	}
+	b.hold(p, p.in.fds[n:])
 	b.watchFDs(p)
 	return true
 }

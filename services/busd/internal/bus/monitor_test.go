@@ -121,6 +121,49 @@ func TestMonitorHasLeftTheBus(t *testing.T) {
 	}
 }
 
+// The unique name of a monitor is gone for good, and so are the rules for it:
+// who had them does not hear of BecomeMonitor, and cannot remove them.
+func TestRulesForAMonitorsNameAreForgotten(t *testing.T) {
+	b := start(t, allowAll)
+	monitor, spy := b.dial(), b.dial()
+	rule := fmt.Sprintf("eavesdrop='true',sender='%s'", monitor.Name)
+	must(t, spy.AddMatch(rule))
+	becomeMonitor(t, monitor)
+	if got := settle(t, spy); len(got) != 0 {
+		t.Errorf("it heard %s", describe(got[0]))
+	}
+	refused(t, spy.RemoveMatch(rule), "MatchRuleNotFound")
+}
+
+// That somebody may not listen in on BecomeMonitor is no concern of the new
+// monitor's: the refusal is addressed to it, and monitors are told nothing.
+func TestNewMonitorDoesNotSeeItsOwnRefusal(t *testing.T) {
+	b := start(t, systemLike)
+	spy := b.dial()
+	must(t, spy.AddMatch("eavesdrop='true'"))
+	monitor := b.monitor(nil)
+	must(t, spy.Signal("/a", "com.example.I", "End", "", nil))
+	same(t, "the monitor", seen(t, monitor, 1), spy.Name+" End > ")
+}
+
+// Who loses a name still has it when that is said, and who gets it not yet.
+func TestMonitorOfANameSeesWhoLosesIt(t *testing.T) {
+	b := start(t, allowAll)
+	first, second := b.dial(), b.dial()
+	const name = "com.example.A"
+	monitor := b.monitor([]string{"type='signal',destination='" + name + "'", "destination='" + second.Name + "',member='NameLost'", "member='End'"})
+	get(first.RequestName(name, 1))(t)
+	get(second.RequestName(name, 2))(t)
+	second.Close()
+	for next(t, first).Member != "NameLost" {
+	}
+	next(t, first) // has it again
+	settle(t, first)
+	must(t, first.Signal("/a", "com.example.I", "End", "", nil))
+	bus := client.DriverName
+	same(t, "the monitor", seen(t, monitor, 4), bus+" NameLost > "+first.Name, bus+" NameLost > "+second.Name, bus+" NameLost > "+second.Name, first.Name+" End > ")
+}
+
 // CVE-2023-34969: a message of the bus that cannot be delivered is shown to
 // monitors and does no harm.
 func TestMonitorAndUndeliverableMessageOfTheBus(t *testing.T) {

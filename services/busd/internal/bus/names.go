@@ -26,6 +26,7 @@ func (b *Bus) reclaim(p *Peer, wellKnown string) {
 // ownerChanged tells everybody that a well-known name has another owner: who
 // has lost it, all who watch, and who has it now.
 func (b *Bus) ownerChanged(c name.Change[*Peer]) {
+	b.handover = c
 	if c.Old != nil {
 		if at := slices.Index(c.Old.owned, c.Name); at >= 0 {
 			c.Old.owned = slices.Delete(c.Old.owned, at, at+1)
@@ -40,6 +41,9 @@ func (b *Bus) ownerChanged(c name.Change[*Peer]) {
 	b.announceOwner(c.Name, nameOrNone(c.Old), nameOrNone(c.New))
 	if c.New != nil {
 		b.tellName(c.New, "NameAcquired", c.Name)
+	}
+	b.handover = name.Change[*Peer]{}
+	if c.New != nil {
 		b.started(c.Name)
 	}
 }
@@ -81,6 +85,7 @@ func (b *Bus) announceOwner(what, before, after string) {
 // round, as in dbus-daemon.
 func (b *Bus) releaseNames(p *Peer, leaves bool) {
 	changes := b.names.ReleaseAll(p)
+	p.owned, p.claims = nil, nil // first, so that no name is searched for among all others
 	if !leaves {
 		slices.Reverse(changes)
 		b.releaseUnique(p)
@@ -88,7 +93,6 @@ func (b *Bus) releaseNames(p *Peer, leaves bool) {
 	for _, c := range changes {
 		b.ownerChanged(c)
 	}
-	p.owned, p.claims = nil, nil
 	if leaves {
 		b.releaseUnique(p)
 	}
@@ -98,7 +102,7 @@ func (b *Bus) releaseUnique(p *Peer) {
 	if p.name == "" || b.byID[p.id] != p {
 		return
 	}
-	delete(b.byID, p.id)
 	b.tellLoss(p, p.name)
+	delete(b.byID, p.id)
 	b.announceOwner(p.name, p.name, "")
 }

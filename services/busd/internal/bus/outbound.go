@@ -136,6 +136,8 @@ func (b *Bus) forget(o *outbound) {
 	}
 }
 
+const tooManyRefs = "message dropped: its file descriptors are sockets nested too deeply, or more are sent and not received than this process may open (LimitNOFILE)"
+
 // send gives the socket the turn's packets, behind what waits already.
 func (b *Bus) send(p *Peer) {
 	left := p.out.turn
@@ -148,8 +150,10 @@ func (b *Bus) send(p *Peer) {
 			n = 0
 		case err == unix.ETOOMANYREFS:
 			// Sockets inside sockets, deeper than the kernel allows. It is the
-			// message's fault, not the recipient's (CVE-2014-3532).
-			b.logPeer(p, "message dropped: its file descriptors are sockets nested too deeply")
+			// message's fault, not the recipient's (CVE-2014-3532). The kernel says
+			// the same where those that it was given and nobody has read yet are
+			// more than this process may open.
+			b.logPeer(p, tooManyRefs)
 			left = left[1:]
 			continue
 		default:

@@ -27,9 +27,7 @@ func (b *Bus) Post(fn func()) bool {
 	}
 	d.calls = append(d.calls, fn)
 	if len(d.calls) == 1 {
-		one := [8]byte{7: 1}
-		one[0], one[7] = one[7], one[0]
-		_, _ = unix.Write(d.fd, one[:]) // it is there to be readable; full is as good
+		_, _ = unix.Write(d.fd, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // it is there to be readable; full is as good
 	}
 	return true
 }
@@ -58,7 +56,7 @@ func (b *Bus) calls() {
 	}
 }
 
-// shut ends the door: what was posted is still called, nothing more is taken.
+// close ends the door: what was posted is still called, nothing more is taken.
 func (d *posted) close() {
 	d.mu.Lock()
 	d.shut = true

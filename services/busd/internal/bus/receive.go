@@ -14,6 +14,7 @@ const maxPendingFDs = 2 * rawio.MaxFDs
 
 var (
 	errLostFDs   = errors.New("file descriptors that it sent were lost: this process may open no more (LimitNOFILE), or a security module kept them")
+	errQuotaFDs  = errors.New("more file descriptors have come from its user, and no messages for them, than BUSD_USER_FDS")
 	errUnasked   = errors.New("it sent file descriptors and had not negotiated them")
 	errManyFDs   = errors.New("it sent file descriptors again and again, and no message for them")
 	errPendingFD = errors.New("it sent file descriptors, and no message for them within pending_fd_timeout")
@@ -72,8 +73,7 @@ func (b *Bus) read(p *Peer, room []byte) int {
 // takeFDs holds descriptors until the message comes that they belong to.
 func (b *Bus) takeFDs(p *Peer, got rawio.Received) bool {
 	began := len(p.in.fds) == 0
-	p.in.fds = append(p.in.fds, got.FDs...)
-	b.openFDs += len(got.FDs)
+	b.hold(p, append(p.in.fds, got.FDs...))
 	switch {
 	case got.Truncated: // those that did arrive are closed with the peer (CVE-2020-12049)
 		b.drop(p, reasonInvalid, errLostFDs)
@@ -81,14 +81,31 @@ func (b *Bus) takeFDs(p *Peer, got rawio.Received) bool {
 	case len(p.in.fds) > maxPendingFDs:
 		b.drop(p, reasonInvalid, errManyFDs)
 		return false
-	case p.state != authenticating && !p.fdsAllowed:
+	case p.state == authenticating: // whose they are is known in a moment, or they are refused
+	case !p.fdsAllowed:
 		b.drop(p, reasonInvalid, errUnasked)
+		return false
+	case p.user.incomingFDs > len(p.in.fds) && int64(p.user.incomingFDs) > p.user.fds.Stats().Capacity:
+		b.drop(p, reasonQuota, errQuotaFDs)
 		return false
 	}
 	if began {
 		b.watchFDs(p)
 	}
 	return true
+}
+
+// hold replaces the descriptors that wait for a peer's messages. Its user may
+// have as many from all its connections as may wait on its account.
+func (b *Bus) hold(p *Peer, fds []int) {
+	more := len(fds) - len(p.in.fds)
+	b.openFDs += more
+	if p.auth == nil {
+		p.user.incomingFDs += more
+	}
+	if p.in.fds = fds; len(fds) == 0 {
+		p.in.fds = nil
+	}
 }
 
 // watchFDs gives a peer that has sent descriptors time to send their message.
@@ -133,7 +150,13 @@ func (b *Bus) handle(p *Peer, data []byte, alone bool) (used int) {
 			return used
 		}
 		if len(b.arena)+total > arenaSize {
+			if messages > 1 { // what it brings about is as much as a share: others may have come meanwhile
+				return used
+			}
 			b.flushEarly()
+			if p.state == gone {
+				return used
+			}
 		}
 		b.message(p, d[:header], d[header:total], nil)
 		if p.state == gone {
@@ -253,7 +276,6 @@ func (b *Bus) dropSurplus(p *Peer, rest []byte) {
 // (systemd/systemd#6603).
 func (b *Bus) dropRepeated(p *Peer, have int) {
 	again := p.in.fds[have:]
-	p.in.fds = p.in.fds[:have]
-	b.openFDs -= len(again)
+	b.hold(p, p.in.fds[:have])
 	closeAll(again)
 }

@@ -53,8 +53,8 @@ func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
 	if m.Type == wire.MethodReturn || m.Type == wire.ErrorReply {
 		requested = b.settled(to, p, m.ReplySerial)
 	}
-	if why := b.mayPass(p, to, to, m, requested); why != nil {
-		return why
+	if v, stopped := b.stops(p, to, to, m, requested); stopped {
+		return b.stopped(v, p, to, m, requested)
 	}
 	payer := p.user // whoever asks for something to wait pays for it
 	if requested {
@@ -86,8 +86,9 @@ func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
 }
 
 // broadcast gives a message to everybody who has a rule that matches it; with
-// a recipient that has it already, to those who listen in on others. Whoever
-// may not have it, cannot, or has too much waiting simply does not get it.
+// a recipient that has it already, to those who listen in on others, for whom
+// no reply is one that was asked for. Whoever may not have it, cannot, or has
+// too much waiting simply does not get it.
 func (b *Bus) broadcast(p, addressed *Peer, m *wire.Message) *refusal {
 	v := &b.visit
 	v.picked = v.picked[:0]
@@ -96,13 +97,15 @@ func (b *Bus) broadcast(p, addressed *Peer, m *wire.Message) *refusal {
 	b.rules.Find(&v.subject, v.pick)
 	var unheard []*refusal
 	for _, to := range v.picked {
-		why := b.mayPass(p, addressed, to, m, m.Destination != "")
-		if why == nil && m.UnixFDs > 0 && !to.fdsAllowed {
-			why = refused(notSupported, "Tried to send broadcast message with Unix file descriptors to a client that doesn't support that.")
-		}
-		if why != nil {
+		if v, stopped := b.stops(p, addressed, to, m, false); stopped {
 			if b.watched() {
-				unheard = append(unheard, why)
+				unheard = append(unheard, b.stopped(v, p, to, m, false))
+			}
+			continue
+		}
+		if m.UnixFDs > 0 && !to.fdsAllowed {
+			if b.watched() {
+				unheard = append(unheard, refused(notSupported, "Tried to send broadcast message with Unix file descriptors to a client that doesn't support that."))
 			}
 			continue
 		}
@@ -144,7 +147,12 @@ func (v *visitor) init(b *Bus) {
 		}
 	}
 	v.names = func() []string { return v.sender.owned }
-	v.is = func(name string) bool { return b.find(name) == v.addressed }
+	v.is = func(name string) bool {
+		if name == b.handover.Name { // it is said who loses it while that still has it
+			return b.handover.Old == v.addressed
+		}
+		return b.find(name) == v.addressed
+	}
 	v.args = func() wire.Args { return b.msg.Args(b.body) }
 	v.ownArgs = func() wire.Args { return b.echo.Args(b.echoBody) }
 }
@@ -162,28 +170,43 @@ func (b *Bus) subject(s *match.Message, m *wire.Message, p, addressed *Peer) {
 	}
 }
 
-// mayPass asks the policy whether p may send a message to a peer, and that
-// peer receive it, which is another than the addressed one for whoever listens
-// in. Where everything is allowed it asks nothing.
-func (b *Bus) mayPass(p, addressed, to *Peer, m *wire.Message, requested bool) *refusal {
+// A stop is a verdict against a message: of the sender's policy or of the
+// receiver's. The zero value is that its type is unknown.
+type stop struct {
+	what    string
+	matched int
+}
+
+// stops asks the policy whether p may send a message to a peer, and that peer
+// receive it, which is another than the addressed one for whoever listens in.
+// Where everything is allowed it asks nothing.
+func (b *Bus) stops(p, addressed, to *Peer, m *wire.Message, requested bool) (stop, bool) {
 	if m.Type > wire.Signal {
-		return refused(accessDenied, "Message bus will not accept messages of unknown type")
+		return stop{}, true
 	}
 	if p.policy.SendsAll() && to.policy.ReceivesAll() {
-		return nil
+		return stop{}, false
 	}
 	pm := policyMessage(m, requested)
 	if v := p.policy.CanSend(&pm, to.claims); !v.Allow {
-		return b.rejected("send", v.Matched, p, to, m, requested)
+		return stop{"send", v.Matched}, true
 	} else if v.Log {
 		b.logVerdict("sent", v, p, to)
 	}
 	if v := to.policy.CanReceive(&pm, p.claims, m.Destination != "" && to != addressed); !v.Allow {
-		return b.rejected("receive", v.Matched, p, to, m, requested)
+		return stop{"receive", v.Matched}, true
 	} else if v.Log {
 		b.logVerdict("received", v, p, to)
 	}
-	return nil
+	return stop{}, false
+}
+
+// stopped is what a sender is told of it.
+func (b *Bus) stopped(v stop, p, to *Peer, m *wire.Message, requested bool) *refusal {
+	if v.what == "" {
+		return refused(accessDenied, "Message bus will not accept messages of unknown type")
+	}
+	return b.rejected(v.what, v.matched, p, to, m, requested)
 }
 
 func policyMessage(m *wire.Message, requested bool) policy.Message {

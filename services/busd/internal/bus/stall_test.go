@@ -301,3 +301,37 @@ func TestQuotaOfOneUser(t *testing.T) {
 		t.Errorf("%d refusals, %d bytes wait", refusals, b.stats().Now.WaitingBytes)
 	}
 }
+
+// What waits is on its sender's account, though that has left the bus in the
+// very turn in which it sent it, and nobody else of its user is there.
+func TestLeaverPaysForItsLastMessage(t *testing.T) {
+	const sender = 1234
+	b := start(t, allowAll)
+	to, filler, from := b.dial(), b.dial(), b.dialAs(sender)
+	body := strings.Repeat("x", 30000)
+	for b.stats().Now.WaitingBytes == 0 {
+		h := quietly(to.Name, "Filler")
+		h.Signature = "s"
+		get(filler.Send(h, word(body)))(t)
+	}
+	h := quietly(to.Name, "Last")
+	h.Serial, h.Signature = 99, "s"
+	must(t, from.SendRaw(append(client.Marshal(h, word(body)), "which is no message"...)))
+	must(t, from.AwaitEnd())
+	charged := func() (n int64) {
+		b.Do(func() { n, _ = b.Charged(sender) })
+		return n
+	}
+	if n := charged(); n < int64(len(body)) {
+		t.Errorf("it is charged with %d bytes", n)
+	}
+	b.dialAs(sender + 1).Close() // another user comes and goes meanwhile
+	if b.dialAs(sender); charged() < int64(len(body)) {
+		t.Error("its user has a new account")
+	}
+	for next(t, to).Member != "Last" {
+	}
+	if n := charged(); n != 0 {
+		t.Errorf("%d bytes are charged for ever", n)
+	}
+}

@@ -16,6 +16,7 @@ type user struct {
 	fds   *budget.Budget
 
 	incoming    int // bytes of big messages that are being received
+	incomingFDs int // that have come, and their messages have not
 	connections int // that have said Hello
 	uses        int // by peers and debts; at 0 it is forgotten
 }

@@ -69,6 +69,10 @@ func (b *Bus) keepBytes(o *outbound, data []byte, fds *fdSet) {
 // waits all the same: hasRoom let it pass, it is no more than a turn's, and p,
 // who kept up so far, is not to suffer for whoever has used up the quota.
 func (b *Bus) charge(p *Peer, payer *user, bytes int, fds *fdSet) {
+	if payer.uses == 0 { // its last connection has left in this very turn
+		payer = b.join(payer.uid, payer.known)
+		defer b.leave(payer)
+	}
 	descriptors := 0
 	if fds != nil {
 		descriptors = len(fds.fds)
@@ -111,7 +115,7 @@ func (b *Bus) drain(p *Peer) {
 		case err == rawio.ErrAgain:
 			return
 		case err == unix.ETOOMANYREFS:
-			b.logPeer(p, "message dropped: its file descriptors are sockets nested too deeply")
+			b.logPeer(p, tooManyRefs)
 			if n = len(o.waiting[0].data); len(o.waiting) > 1 && o.waiting[1].big != nil {
 				n += len(o.waiting[1].data) - o.waiting[1].from
 			}

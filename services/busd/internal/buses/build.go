@@ -38,6 +38,7 @@ var built = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(dir, "busd")
 	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "./cmd/busd")
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build ./cmd/busd: %w\n%s", err, out)
 	}

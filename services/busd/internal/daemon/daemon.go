@@ -11,9 +11,10 @@
 //	rights.go      limits, another user, fewer rights
 //	reload.go      the configuration anew, while the bus runs
 //	programs.go    the programs that are started for names
+//	cookies.go     the cookies that clients authenticate with
 //	tell.go        what systemd is told
 //	observe.go     what others may look at
-//	memory.go      a small idle process
+//	version.go     which build this is
 package daemon
 
 import (
@@ -43,7 +44,7 @@ const (
 	openTimeout = time.Minute // for host names of addresses to listen on
 )
 
-// Parts are what is not the same in every program that is a bus.
+// Parts are what differs between the programs that run a bus.
 type Parts struct {
 	Program string // its name in messages
 	Version string
@@ -63,8 +64,9 @@ type daemon struct {
 
 	level    slog.LevelVar
 	log      *logs.Log
-	loaded   *Loaded // while it starts
-	address  string  // all of them, with guid
+	loaded   *Loaded           // while it starts
+	started  map[string]string // what of it a reload cannot change, by element
+	address  string            // all of them, with guid
 	bus      atomic.Pointer[bus.Bus]
 	programs *programs
 	reloads  reloads
@@ -96,7 +98,7 @@ func (d *daemon) run(ready func(address string) error) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 
-	d.busType = d.loaded.Config.Type
+	d.busType, d.started = d.loaded.Config.Type, d.fixed(d.loaded.Config)
 	toSyslog := d.openLog()
 	d.undo = append(d.undo, d.closeLog)
 	defer d.end()
@@ -172,7 +174,6 @@ func (d *daemon) runBeside(ctx context.Context, b *bus.Bus, ready func(string) e
 	if err != nil {
 		b.Stop()
 	}
-	giveBack()
 	err = errors.Join(err, b.Run(ctx))
 	stopBeside()
 	all.Wait()
@@ -228,12 +229,12 @@ func (d *daemon) openLog() (toSyslog bool) {
 	return toSyslog
 }
 
-// closeLog gives the last lines a moment. What is not written by then has
-// nowhere to go: not even that can be said.
-// verbose says whether DBUS_VERBOSE asks for every detail, by which a
-// dbus-daemon that is made for debugging is told to.
+// verbose says whether every detail is to be logged. DBUS_VERBOSE asks for it
+// as it does of a dbus-daemon that was built for debugging.
 func verbose() bool { return os.Getenv("DBUS_VERBOSE") != "" }
 
+// closeLog gives the last lines a moment. What is not written by then has
+// nowhere to go: not even that can be said.
 func (d *daemon) closeLog() {
 	ctx, cancel := context.WithTimeout(context.Background(), logTimeout)
 	defer cancel()

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"quartet/services/busd/internal/address"
 	"quartet/services/busd/internal/bus"
 	"quartet/services/busd/internal/busconf"
 	"quartet/services/busd/internal/catalog"
@@ -42,8 +44,11 @@ func Load(file string) (*Loaded, error) {
 	if err := keepable(config); err != nil {
 		return nil, err
 	}
-	set, warnings := policy.Compile(config.Policies, policy.Resolver{User: userID, Group: groupID})
 	mechanisms, more := mechanisms(config.Auth)
+	if mechanisms == (sasl.Mechanisms{}) {
+		return nil, fmt.Errorf("<auth>: nobody could connect: busd has EXTERNAL, DBUS_COOKIE_SHA1 and ANONYMOUS, and the file allows only %s", strings.Join(config.Auth, ", "))
+	}
+	set, warnings := policy.Compile(config.Policies, policy.Resolver{User: userID, Group: groupID})
 	return &Loaded{
 		Config: config,
 		Settings: bus.Settings{
@@ -59,6 +64,22 @@ func Load(file string) (*Loaded, error) {
 	}, nil
 }
 
+// Faults are what keeps a bus from starting here with this configuration, as
+// far as that can be told without one.
+func (l *Loaded) Faults() (faults []error) {
+	for _, list := range l.Config.Listen {
+		if _, err := address.Parse(list); err != nil {
+			faults = append(faults, fmt.Errorf("<listen>: %w", err))
+		}
+	}
+	if l.Config.User != "" {
+		if _, err := lookUp(l.Config.User); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return faults
+}
+
 // source is this machine, and the built-in configuration.
 func source() busconf.Source {
 	return busconf.Source{
@@ -66,7 +87,8 @@ func source() busconf.Source {
 			if name == standaloneName {
 				return []byte(standalone), nil
 			}
-			return os.ReadFile(name)
+			text, err := os.ReadFile(name)
+			return bytes.TrimPrefix(text, byteOrderMark), withoutPath(err)
 		},
 		Dir: func(name string) ([]string, error) {
 			entries, err := os.ReadDir(name)
@@ -74,12 +96,24 @@ func source() busconf.Source {
 			for i, e := range entries {
 				names[i] = e.Name()
 			}
-			return names, err
+			return names, withoutPath(err)
 		},
 		Missing:     func(err error) bool { return errors.Is(err, fs.ErrNotExist) },
 		Getenv:      os.Getenv,
 		SELinuxRoot: selinuxRoot(),
 	}
+}
+
+// byteOrderMark may be before the text of a file; it is no part of the text.
+var byteOrderMark = []byte("\ufeff")
+
+// withoutPath takes the file's name out of an error that is to be told after
+// that name.
+func withoutPath(err error) error {
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		return at.Err
+	}
+	return err
 }
 
 // keepable refuses what busd could only pretend to do. It asks no security
@@ -139,11 +173,11 @@ func mechanisms(auth []string) (m sasl.Mechanisms, warnings []policy.Warning) {
 	}
 	for _, name := range auth {
 		switch name {
-		case "EXTERNAL":
+		case sasl.External:
 			m.External = true
-		case "ANONYMOUS":
+		case sasl.Anonymous:
 			m.Anonymous = true
-		case "DBUS_COOKIE_SHA1":
+		case sasl.CookieSHA1:
 			m.CookieSHA1 = true
 		default:
 			warnings = append(warnings, policy.Warning{File: "<auth>", Message: fmt.Sprintf("%q is no mechanism of busd: EXTERNAL, DBUS_COOKIE_SHA1 and ANONYMOUS are", name)})

@@ -65,6 +65,35 @@ func TestMechanismsThatNobodyKnowsAreWarnedOf(t *testing.T) {
 	}
 }
 
+// Nobody could connect to such a bus, and dbus-daemon does not start either.
+func TestOnlyUnknownMechanismsAreRefused(t *testing.T) {
+	if _, err := daemon.Load(configuration(t, `<auth>KERBEROS</auth>`)); err == nil || !strings.Contains(err.Error(), "KERBEROS") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAFileThatCannotBeReadIsNamedOnce(t *testing.T) {
+	for name, want := range map[string]string{"/no-such-file": "/no-such-file: no such file or directory", "/": "/: is a directory"} {
+		if _, err := daemon.Load(name); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+func TestAByteOrderMarkIsNoText(t *testing.T) {
+	file := configuration(t, "")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append([]byte("\xef\xbb\xbf"), text...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := daemon.Load(file); err != nil {
+		t.Error(err)
+	}
+}
+
 // systemd#19212: a policy for a user who is not known is said aloud, and looked
 // up anew with each load.
 func TestUnknownUsersAreWarnedOf(t *testing.T) {

@@ -70,7 +70,11 @@ func (p Parts) bus(o Options, args []string, front int, ready func(address strin
 	if p.Observe == nil && observed(c) {
 		return becomeTelemetry(args)
 	}
-	o.keepPrinted()
+	if front == 0 { // who is in front prints
+		if err := o.keepPrinted(); err != nil {
+			return err
+		}
+	}
 	if o.Config != "" { // it is read again later, perhaps from elsewhere
 		if o.Config, err = filepath.Abs(o.Config); err != nil {
 			return err
@@ -106,11 +110,18 @@ func (o Options) printed() []int {
 	return fds
 }
 
-// keepPrinted keeps them from the programs that are started.
-func (o Options) keepPrinted() {
+// keepPrinted keeps them from the programs that are started. One that whoever
+// started us did not open may be our own by now, such as the runtime's, and
+// must not be written to. Those are closed on exec, and inherited ones never.
+func (o Options) keepPrinted() error {
 	for _, fd := range o.printed() {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err != nil || flags&unix.FD_CLOEXEC != 0 {
+			return fmt.Errorf("print to descriptor %d: it is not open", fd)
+		}
 		unix.CloseOnExec(fd)
 	}
+	return nil
 }
 
 // print prints what was asked for, where it was asked for, and ends it.

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -80,16 +79,29 @@ func (d *daemon) observe(ctx context.Context) (*Observer, error) {
 	})
 }
 
-func (d *daemon) stats(ctx context.Context) (s bus.Stats, err error) {
+// alive says whether the bus thread comes around.
+func (d *daemon) alive(ctx context.Context) error { return d.ask(ctx, func(*bus.Bus) {}) }
+
+// stats is what the bus has counted.
+func (d *daemon) stats(ctx context.Context) (bus.Stats, error) {
+	var s bus.Stats
+	if err := d.ask(ctx, func(b *bus.Bus) { s = b.Stats() }); err != nil {
+		return bus.Stats{}, err // not s: it may be written later
+	}
+	return s, nil
+}
+
+// ask has the bus thread call f, and waits for that as long as ctx lasts.
+func (d *daemon) ask(ctx context.Context, f func(*bus.Bus)) error {
 	b := d.bus.Load()
-	got := make(chan bus.Stats, 1)
-	if b == nil || !b.Post(func() { got <- b.Stats() }) {
-		return s, errStopped
+	done := make(chan struct{})
+	if b == nil || !b.Post(func() { f(b); close(done) }) {
+		return errStopped
 	}
 	select {
-	case s = <-got:
-		return s, nil
+	case <-done:
+		return nil
 	case <-ctx.Done():
-		return s, errors.Join(errors.New("the bus thread does not answer"), context.Cause(ctx))
+		return fmt.Errorf("the bus thread does not answer: %w", context.Cause(ctx))
 	}
 }

@@ -53,7 +53,7 @@ func (d *daemon) startPrograms(as *newUser) (err error) {
 // the configuration. A bus where nothing can be watched is still a bus.
 func (p *programs) openCatalog(l *Loaded) {
 	p.makeTransient(l.Config.ServiceDirs)
-	p.catalog = catalog.New(catalog.Options{Dirs: l.Services, ValidName: validService, Log: p.d.log.Logger})
+	p.catalog = catalog.New(catalog.Options{Dirs: l.Services, ValidName: wire.ValidWellKnown, Log: p.d.log.Logger})
 	var err error
 	p.watcher, err = catalog.NewWatcher(catalog.WatchOptions{Quiet: quiet, Changed: p.changed, Log: p.d.log.Logger})
 	if err != nil {
@@ -76,9 +76,6 @@ func (p *programs) makeTransient(dirs []busconf.ServiceDir) {
 		}
 	}
 }
-
-// validService says whether a name can be a service's.
-func validService(name string) bool { return wire.ValidBusName(name) && name[0] != ':' }
 
 // run watches until ctx ends.
 func (p *programs) run(ctx context.Context) {
@@ -106,7 +103,8 @@ func (p *programs) activation(systemd bool) bus.Activation {
 	if p.watcher != nil {
 		a.Changing = p.watcher.Pending
 	}
-	if p.d.busType != "system" {
+	// What has more rights than who asks is not told what to find where.
+	if p.d.busType != "system" && p.d.current.Load().helper == "" {
 		a.Update = p.setEnvironment
 	}
 	return a

@@ -6,7 +6,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
+
+	"quartet/services/busd/internal/busconf"
 )
 
 // reloads are the wishes that the configuration be read again.
@@ -70,12 +74,34 @@ func (d *daemon) reloadOnce(ctx context.Context) error {
 	}
 	d.programs.rescan(ctx, l.Services)
 	d.use(l)
+	d.tellFixed(l.Config)
 	b := d.bus.Load()
 	if !b.Do(func() { b.Apply(l.Settings) }) {
 		return errStopped
 	}
 	d.log.LogAttrs(ctx, slog.LevelInfo, "configuration read again", slog.Int("files", len(l.Config.Files)))
 	return nil
+}
+
+// fixed are the elements by which a bus goes from its start to its end.
+func (d *daemon) fixed(c *busconf.Config) map[string]string {
+	all := map[string]string{"user": c.User, "type": c.Type, "syslog": strconv.FormatBool(c.Syslog)}
+	if d.options.Address == "" {
+		all["listen"] = strings.Join(c.Listen, " ")
+	}
+	if !d.options.NoPIDFile {
+		all["pidfile"] = c.PIDFile
+	}
+	return all
+}
+
+// tellFixed says which elements of a new configuration wait for a restart.
+func (d *daemon) tellFixed(c *busconf.Config) {
+	for element, now := range d.fixed(c) {
+		if now != d.started[element] {
+			d.log.Warn("configuration: what changed here needs a restart", slog.String("element", element), slog.String("from", d.started[element]), slog.String("to", now))
+		}
+	}
 }
 
 // use keeps what is looked up in a configuration later, watches it, and says

@@ -39,18 +39,27 @@ type newUser struct {
 	groups   []int
 }
 
-// newUser looks up <user>.
-func (d *daemon) newUser() (*newUser, error) {
-	name := d.loaded.Config.User
-	if name == "" {
-		return nil, nil
-	}
+// lookUp finds the user of a <user>.
+func lookUp(name string) (*user.User, error) {
 	u, err := user.Lookup(name)
 	if err != nil {
 		u, err = user.LookupId(name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("<user>%s</user>: there is no such user here", name)
+	}
+	return u, nil
+}
+
+// newUser looks up <user>.
+func (d *daemon) newUser() (*newUser, error) {
+	name := d.loaded.Config.User
+	if name == "" {
+		return nil, nil
+	}
+	u, err := lookUp(name)
+	if err != nil {
+		return nil, err
 	}
 	to := &newUser{name: name}
 	if to.uid, err = strconv.Atoi(u.Uid); err == nil {

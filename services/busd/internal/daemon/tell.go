@@ -12,8 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"quartet/kit/sdnotify"
-	"quartet/services/busd/internal/bus"
-	"quartet/services/busd/internal/keyring"
 )
 
 const (
@@ -21,21 +19,6 @@ const (
 	stopTimeout  = 5 * time.Second // so does its end
 	tellTimeout  = time.Second
 )
-
-// alive says whether the bus thread comes around.
-func (d *daemon) alive(ctx context.Context) error {
-	b := d.bus.Load()
-	came := make(chan struct{})
-	if b == nil || !b.Post(func() { close(came) }) {
-		return errStopped
-	}
-	select {
-	case <-came:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("the bus thread does not answer: %w", context.Cause(ctx))
-	}
-}
 
 // tellSystemd tells systemd that the bus is ready, alive, and stops.
 func (d *daemon) tellSystemd(ctx context.Context) {
@@ -83,20 +66,5 @@ func (d *daemon) tell(text string) {
 	}
 	if err != nil {
 		d.log.Warn("systemd not told of a reload", slog.Any("err", err))
-	}
-}
-
-// cookies makes cookies of the keyring in dir, where the configuration offers
-// them.
-func (d *daemon) cookies(dir string) func(done func(bus.Cookie)) {
-	ring := &keyring.Keyring{Dir: dir}
-	return func(done func(bus.Cookie)) {
-		go func() {
-			c, err := ring.Cookie(context.Background())
-			if err != nil {
-				d.log.Warn("DBUS_COOKIE_SHA1 refused", slog.Any("err", err))
-			}
-			done(c)
-		}()
 	}
 }

@@ -6,7 +6,8 @@
 // made in the file system it takes away on Close, and nothing else: whoever
 // has put another socket in its place keeps it.
 //
-//	listen.go   the exported part: one address or the first that works
+//	listen.go   the exported part (one address or the first that works), and
+//	            what all transports need
 //	file.go     what was made in the file system, and its removal
 //	unix.go     sockets in the file system and abstract ones
 //	tcp.go      tcp and nonce-tcp
@@ -19,6 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -128,19 +131,24 @@ var transports = map[string]func(context.Context, address.Address, Options) ([]*
 // misspelt would otherwise be passed over in silence. A guid is of no use to
 // a server, and harmless.
 func only(a address.Address, keys ...string) error {
-params:
 	for _, p := range a.Params {
-		if p.Key == "guid" {
-			continue
+		if p.Key != "guid" && !slices.Contains(keys, p.Key) {
+			return fmt.Errorf("transport %s takes no key %q to listen on", a.Transport, p.Key)
 		}
-		for _, key := range keys {
-			if p.Key == key {
-				continue params
-			}
-		}
-		return fmt.Errorf("transport %s takes no key %q to listen on", a.Transport, p.Key)
 	}
 	return nil
+}
+
+// start makes a bound socket listen.
+func start(fd int) error { return os.NewSyscallError("listen", unix.Listen(fd, backlog)) }
+
+// describe writes an address of pairs of key and value.
+func describe(transport string, pairs ...string) string {
+	a := address.Address{Transport: transport}
+	for ; len(pairs) > 0; pairs = pairs[2:] {
+		a.Params = append(a.Params, address.Param{Key: pairs[0], Value: pairs[1]})
+	}
+	return a.String()
 }
 
 // closeAll gives up what was opened before something failed.

@@ -202,15 +202,3 @@ func unixSocket() (int, error) {
 	}
 	return fd, nil
 }
-
-// start makes a bound socket listen.
-func start(fd int) error { return os.NewSyscallError("listen", unix.Listen(fd, backlog)) }
-
-// describe writes an address of pairs of key and value.
-func describe(transport string, pairs ...string) string {
-	a := address.Address{Transport: transport}
-	for ; len(pairs) > 0; pairs = pairs[2:] {
-		a.Params = append(a.Params, address.Param{Key: pairs[0], Value: pairs[1]})
-	}
-	return a.String()
-}

@@ -104,7 +104,7 @@ const (
 // run is one run of a workload on a bus.
 type run struct {
 	bus  *buses.Bus
-	path string // of the bus's socket; a NUL in front means an abstract one
+	path string // of the bus's socket; @ in front means an abstract one
 	size Size
 
 	meter  meter

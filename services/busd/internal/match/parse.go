@@ -239,7 +239,7 @@ func (d *draft) rule() Rule {
 	return r
 }
 
-// cutNumber reads a number as C's strtoul does with base 0: vertical blanks, a
+// cutNumber reads a number as C's strtoul does with base 0: blanks in front, a
 // sign, 0x for hexadecimal, 0 for octal. A negative number wraps around.
 func cutNumber(s string) (n uint64, rest string, ok bool) {
 	s = strings.TrimLeft(s, blanks+"\v\f")

@@ -160,7 +160,7 @@ func TestEqualityIsThatOfTheParsedForm(t *testing.T) {
 		{`sender='a.b'`, `destination='a.b'`, false},
 		{`type='signal'`, ``, false},
 	} {
-		if got := parse(t, c.a).Equal(parse(t, c.b)); got != c.want {
+		if got := parse(t, c.a) == parse(t, c.b); got != c.want {
 			t.Errorf("%q equal to %q: %v, want %v", c.a, c.b, got, c.want)
 		}
 	}

@@ -32,7 +32,8 @@ const MaxArg = 63
 const driver = "org.freedesktop.DBus"
 
 // Rule is a parsed match rule. The zero value matches every broadcast. Rules
-// can be compared with == and used as keys of maps.
+// can be compared with ==, which is equality in RemoveMatch's sense, and used as
+// keys of maps.
 type Rule struct {
 	// Eavesdrop says that the rule also matches messages that have another
 	// destination. A monitor's rules have it set whatever their text says.
@@ -70,9 +71,6 @@ func (r *Rule) field(i int) string {
 
 // args returns the encoded arguments, for nextArg.
 func (r *Rule) args() string { return r.text[r.ends[fields-1]:] }
-
-// Equal reports whether the two rules are the same in RemoveMatch's sense.
-func (r Rule) Equal(other Rule) bool { return r == other }
 
 // argKind says how an argument is compared.
 type argKind uint8

@@ -132,8 +132,12 @@ func ValidBusName(s string) bool {
 	if len(s) > 0 && s[0] == ':' {
 		return ValidUnique(s)
 	}
-	return validElements(s, true, 2)
+	return ValidWellKnown(s)
 }
+
+// ValidWellKnown reports whether s is a well-known bus name: one that is asked
+// for, and that a service file may have.
+func ValidWellKnown(s string) bool { return validElements(s, true, 2) }
 
 // ValidUnique reports whether s is a unique bus name, ":" in front included.
 func ValidUnique(s string) bool {
