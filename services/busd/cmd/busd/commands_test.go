@@ -108,6 +108,21 @@ func TestWrongKeysOfAPartyAreNamed(t *testing.T) {
 	}
 }
 
+// Only a refusal is the configuration's doing.
+func TestTopTellsARefusalFromABusThatIsGone(t *testing.T) {
+	const hint = "has to allow"
+	p := newPlace(t, open+`<policy context="mandatory"><deny send_interface="org.freedesktop.DBus.Debug.Stats"/></policy>`)
+	b := start(t, nil, "--config-file="+p.config)
+	c := dial(t, b.address)
+	if _, err := lookAt(c); err == nil || !strings.Contains(err.Error(), hint) {
+		t.Errorf("refused: %v", err)
+	}
+	b.stop(t)
+	if _, err := lookAt(c); err == nil || strings.Contains(err.Error(), hint) {
+		t.Errorf("gone: %v", err)
+	}
+}
+
 func TestTopCutsLinesAtTheEdge(t *testing.T) {
 	for page, want := range map[string]string{"12345\n123456\n1…34567\n": "12345\n12345\n1…345\n", "1\n": "1\n", "": ""} {
 		if got := string(cut([]byte(page), 5)); got != want {

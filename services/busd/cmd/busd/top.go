@@ -110,7 +110,11 @@ func lookAt(c *client.Conn) (*look, error) {
 	l := &look{at: time.Now()}
 	var err error
 	if l.bus, err = stats(c, "GetStats", ""); err != nil {
-		return nil, fmt.Errorf("ask the bus for its statistics (the configuration has to allow org.freedesktop.DBus.Debug.Stats): %w", err)
+		hint := ""
+		if _, is := errors.AsType[*client.Error](err); is { // the bus has said no, and not gone away
+			hint = " (the configuration has to allow org.freedesktop.DBus.Debug.Stats)"
+		}
+		return nil, fmt.Errorf("ask the bus for its statistics%s: %w", hint, err)
 	}
 	names, err := listNames(c)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"quartet/services/busd/internal/sasl"
 )
 
-// acceptsATurn bounds how many connections one listener opens while others
-// have messages. A listener that had nothing in the turn before opens one: there
+// acceptsATurn bounds how many connections one listener opens in a turn. A
+// listener that had nothing in the turn before opens one: there
 // is seldom a second one, and to ask for it costs a system call.
 const acceptsATurn = 64
 

@@ -73,35 +73,6 @@ type start struct {
 	timer   timer
 }
 
-// A request is what waits for a name: a message for it, or somebody who only
-// wants it to be there.
-type request struct {
-	from    *Peer // nil for the bus itself
-	serial  uint32
-	quiet   bool   // it wants no reply
-	message []byte // padded header and body; nil for StartServiceByName
-	header  int
-	fds     *fdSet
-	payer   *user // whose quota message and fds count against; nil with neither
-}
-
-func (b *Bus) startServiceByName(p *Peer, d *wire.Decoder) *refusal {
-	name := d.String()
-	service, known := b.service(name)
-	if !known && b.changing() {
-		return b.lookAgain(name, request{from: p, serial: b.msg.Serial, quiet: b.msg.Flags&wire.NoReplyExpected != 0})
-	}
-	if !known {
-		return unknownService(name)
-	}
-	if b.find(name) != nil {
-		b.reply(p, "u").Uint32(alreadyRunning)
-		b.say(p)
-		return nil
-	}
-	return b.start(service, request{from: p, serial: b.msg.Serial, quiet: b.msg.Flags&wire.NoReplyExpected != 0})
-}
-
 func (b *Bus) service(name string) (Service, bool) {
 	if b.opt.Activation.Find == nil {
 		return Service{}, false
@@ -123,20 +94,15 @@ func (b *Bus) toAbsent(p *Peer, m *wire.Message) *refusal {
 	if !known && !b.changing() {
 		return unknownService(m.Destination)
 	}
-	if !known {
-		service.Name = m.Destination
+	if known {
+		if why := b.mayStart(p, m, service); why != nil {
+			return why
+		}
 	}
-	if m.Type > wire.Signal {
-		return refused(accessDenied, "Message bus will not accept messages of unknown type")
-	}
-	pm := policyMessage(m, false)
-	if v := p.policy.CanSend(&pm, policy.Names{service.Name}); !v.Allow {
-		return b.rejected("send", v.Matched, p, nil, m, false)
-	}
-	r := request{from: p, serial: m.Serial, quiet: m.Flags&wire.NoReplyExpected != 0, header: m.HeaderLen, fds: b.fds}
+	r := request{from: p, serial: m.Serial, quiet: m.Flags&wire.NoReplyExpected != 0, fds: b.fds}
 	r.message = append(slices.Clip(m.AppendHeader(nil, p.name)), b.body...)
 	r.header = len(r.message) - len(b.body)
-	waiting := b.starts.byName[service.Name]
+	waiting := b.starts.byName[m.Destination]
 	if waiting != nil && int64(waiting.bytes+len(r.message)) > b.settings.Limits.MaxIncomingBytes || !p.user.take(len(r.message), int(m.UnixFDs)) {
 		b.stats.OverLimit++
 		return refused(limitsExceeded, "The destination service '%s' has a full message queue", m.Destination)
@@ -147,69 +113,22 @@ func (b *Bus) toAbsent(p *Peer, m *wire.Message) *refusal {
 		b.fds.refs++
 	}
 	if !known {
-		return b.lookAgain(service.Name, r)
+		return b.lookAgain(m.Destination, r)
 	}
 	return b.start(service, r)
 }
 
-// changing says whether a name that is not known may be known in a moment: a
-// program that was installed just now is started all the same.
-func (b *Bus) changing() bool {
-	return b.opt.Activation.Changing != nil && b.opt.Activation.Changing()
-}
-
-// lookAgain lets a request wait until the service files were read anew.
-func (b *Bus) lookAgain(name string, r request) *refusal {
-	if limit := b.settings.Limits.MaxPendingServiceStarts; b.starts.looking >= limit {
-		b.endRequest(&r)
-		return unknownService(name)
+// mayStart asks the policy whether a message may go to a service that is not
+// there yet. When it has come, it is asked again about the service's owner.
+func (b *Bus) mayStart(p *Peer, m *wire.Message, service Service) *refusal {
+	if m.Type > wire.Signal {
+		return refused(accessDenied, "Message bus will not accept messages of unknown type")
 	}
-	name = strings.Clone(name)
-	b.starts.looking++
-	b.opt.Activation.Refresh(func() {
-		b.Post(func() {
-			b.starts.looking--
-			if r.from.state != active {
-				b.endRequest(&r)
-				return
-			}
-			service, known := b.service(name)
-			if b.find(name) != nil && (known || r.message != nil) { // it has come by itself
-				b.resumeOne(name, &r)
-				return
-			}
-			why := unknownService(name)
-			if known {
-				why = b.start(service, r)
-			} else {
-				b.endRequest(&r)
-			}
-			if why != nil {
-				b.sendError(r.from, r.serial, why.name, why.text)
-			}
-		})
-	})
+	pm := policyMessage(m, false)
+	if v := p.policy.CanSend(&pm, policy.Names{service.Name}); !v.Allow {
+		return b.rejected("send", v.Matched, p, nil, m, false)
+	}
 	return nil
-}
-
-// add lets one more request wait.
-func (b *Bus) add(s *start, r request) {
-	s.waiting = append(s.waiting, r)
-	s.bytes += len(r.message)
-	b.starts.waiting++
-}
-
-// endRequest ends the waiting of a request, and what it costs its user.
-func (b *Bus) endRequest(r *request) {
-	if r.payer != nil {
-		fds := 0
-		if r.fds != nil {
-			fds = len(r.fds.fds)
-		}
-		r.payer.give(len(r.message), fds)
-		b.leave(r.payer)
-	}
-	b.releaseFDs(r.fds)
 }
 
 // start lets a request wait for a service, which the first one starts.
@@ -256,128 +175,6 @@ func (b *Bus) start(service Service, r request) *refusal {
 	return nil
 }
 
-// askSystemd has systemd start the unit of a service.
-func (b *Bus) askSystemd(s *start) {
-	e := b.begin(wire.Header{Type: wire.Signal, Path: BusPath, Interface: activatorInterface, Member: "ActivationRequest", Destination: systemdName, Signature: "s"})
-	e.String(s.service.Unit)
-	b.sayToSystemd()
-}
-
-// systemd is whom a call for systemd is sent to: the peer itself once there is
-// one.
-func (b *Bus) systemd() string {
-	if to := b.find(systemdName); to != nil {
-		return to.name
-	}
-	return systemdName
-}
-
-// sayToSystemd sends systemd what begin has begun, when it has come. Monitors
-// see it now.
-func (b *Bus) sayToSystemd() {
-	if to := b.find(systemdName); to != nil {
-		b.say(to)
-		return
-	}
-	k := b.finish()
-	data := slices.Clone(b.arena[k.at : k.at+k.n])
-	if b.watched() {
-		b.readBack(k)
-		b.capture(nil, k)
-	} else {
-		b.arena = b.arena[:k.at]
-	}
-	header, _, _ := wire.Frame(data)
-	if why := b.start(Service{Name: systemdName}, request{message: data, header: header}); why != nil {
-		b.log.Warn("systemd cannot be asked to start a unit", "err", why.text)
-	}
-}
-
-func isActivationFailure(m *wire.Message) bool {
-	return m.Type == wire.Signal && m.Interface == activatorInterface && m.Member == "ActivationFailure"
-}
-
-// activationFailed hears from systemd that a unit did not start. Nobody else
-// is believed (CVE-2015-0245).
-func (b *Bus) activationFailed(p *Peer, m *wire.Message) *refusal {
-	if b.find(systemdName) != p || !b.privileged(p) {
-		return refused(accessDenied, "Only systemd can tell that an activation has failed")
-	}
-	if m.Signature != "sss" {
-		return refused(invalidArgs, "ActivationFailure has wrong args (%q, expected \"sss\")", m.Signature)
-	}
-	d := m.Decode(b.body)
-	unit, name, text := d.String(), strings.Clone(d.String()), strings.Clone(d.String())
-	if !wire.ValidErrorName(name) {
-		name = failed
-	}
-	for _, s := range b.starts.byName {
-		if s.service.Unit == unit && unit != "" {
-			b.startFailed(s, name, text)
-		}
-	}
-	return nil
-}
-
-// started notes that a name has come; what waited for it goes on when the
-// message that brought it is handled.
-func (b *Bus) started(name string) {
-	if b.starts.byName[name] != nil {
-		b.starts.owned = append(b.starts.owned, name)
-	}
-}
-
-// resume goes on with everything that waited for a name. What cannot be
-// delivered after all is an error of its sender alone (CVE-2014-3477).
-func (b *Bus) resume() {
-	if len(b.starts.owned) == 0 {
-		return
-	}
-	for len(b.starts.owned) > 0 {
-		name := b.starts.owned[0]
-		b.starts.owned = b.starts.owned[1:]
-		s := b.starts.byName[name]
-		if s == nil || b.find(name) == nil {
-			continue
-		}
-		b.endStart(s)
-		for i := range s.waiting {
-			b.resumeOne(name, &s.waiting[i])
-		}
-	}
-	b.starts.owned = nil
-}
-
-func (b *Bus) resumeOne(name string, r *request) {
-	defer b.endRequest(r)
-	to := b.find(name)
-	switch {
-	case r.message == nil:
-		if !r.quiet {
-			b.begin(wire.Header{Type: wire.MethodReturn, Flags: wire.NoReplyExpected, ReplySerial: r.serial, Destination: r.from.name, Signature: "u"}).Uint32(startedNow)
-			b.say(r.from)
-		}
-		return
-	case to == nil: // it has gone while others were served
-		if r.from != nil {
-			b.sendError(r.from, r.serial, serviceUnknown, "The service '"+name+"' has left the bus again")
-		}
-		return
-	case r.from == nil:
-		b.arena = append(b.arena, r.message...)
-		b.give(to, packet{at: len(b.arena) - len(r.message), n: len(r.message)})
-		return
-	}
-	if err := b.msg.Parse(r.message[:r.header]); err != nil {
-		panic("busd: a message that was accepted is invalid: " + err.Error())
-	}
-	b.body, b.fds, b.made, b.big = r.message[r.header:], r.fds, false, nil
-	if why := b.unicast(r.from, to, &b.msg); why != nil {
-		b.refuse(r.from, why)
-	}
-	b.body, b.fds = nil, nil
-}
-
 // startFailed tells everybody who waits that the name will not come.
 func (b *Bus) startFailed(s *start, name, text string) {
 	b.stats.ActivationsFailed++
@@ -410,54 +207,4 @@ func (b *Bus) forgetStarts(p *Peer) {
 			return r.from == p
 		})
 	}
-}
-
-func (b *Bus) updateActivationEnvironment(p *Peer, d *wire.Decoder) *refusal {
-	if !b.privileged(p) {
-		return refused(accessDenied, "Only the bus's own user and root may change the environment of activated services")
-	}
-	if b.opt.Activation.Update == nil {
-		return refused(accessDenied, "Cannot change activation environment on a system bus.")
-	}
-	set := map[string]string{}
-	var assignments []string
-	for end := d.Array(8); d.More(end); {
-		d.Struct()
-		key, value := strings.Clone(d.String()), strings.Clone(d.String())
-		if key == "" || strings.ContainsAny(key, "=\x00") {
-			return refused(invalidArgs, "%q is no name of an environment variable", key)
-		}
-		set[key] = value
-		assignments = append(assignments, key+"="+value)
-	}
-	b.opt.Activation.Update(set)
-	if b.opt.Activation.Systemd {
-		slices.Sort(assignments)
-		e := b.begin(wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Path: "/org/freedesktop/systemd1", Interface: "org.freedesktop.systemd1.Manager", Member: "SetEnvironment", Destination: b.systemd(), Signature: "as"})
-		writeStrings(e, assignments)
-		b.sayToSystemd()
-	}
-	b.ack(p)
-	return nil
-}
-
-func (b *Bus) listActivatableNames(p *Peer, _ *wire.Decoder) *refusal {
-	names := []string{BusName}
-	if b.opt.Activation.Names != nil {
-		for _, name := range b.opt.Activation.Names() {
-			if name != BusName {
-				names = append(names, name)
-			}
-		}
-	}
-	writeStrings(b.reply(p, "as"), names)
-	b.say(p)
-	return nil
-}
-
-// ServicesChanged tells everybody who watches that other services can be
-// started now.
-func (b *Bus) ServicesChanged() {
-	b.begin(wire.Header{Type: wire.Signal, Flags: wire.NoReplyExpected, Path: BusPath, Interface: BusName, Member: "ActivatableServicesChanged"})
-	b.announce()
 }

@@ -13,7 +13,6 @@ import (
 type Cookie = sasl.Cookie
 
 var (
-	errFault      = errors.New("handling its message has failed inside the bus")
 	errLateAuth   = errors.New("it did not authenticate and say Hello within auth_timeout")
 	errMayNot     = errors.New("the policy does not let its user connect")
 	errAnonymous  = errors.New("it is anonymous, and the configuration has no <allow_anonymous/>")

@@ -19,9 +19,19 @@
 //	waiting.go   what a socket did not take, whose account it is on, and for how long
 //	close.go     a peer leaves: its names, rules, calls and descriptors with it
 //
-// beside them driver*.go, the bus's own interfaces; replies.go, the calls that
-// await an answer; activate.go, programs started on demand; capture.go,
-// monitors and eavesdroppers.
+// What goes on beside the data:
+//
+//	driver*.go   the bus's own interfaces; hello.go, the first call of each peer
+//	say.go       what the bus itself sends; refuse.go, verdict.go, its errors
+//	names.go     who owns what, and who is told
+//	replies.go   calls that await an answer
+//	activate.go  programs started on demand; request.go, who waits for them;
+//	             systemd.go, when systemd starts them
+//	capture.go   monitors and eavesdroppers
+//	settings.go  a configuration that is replaced while all of this goes on
+//
+// And what it is made of: peer.go, user.go, credentials.go, buffers.go, fds.go,
+// timers.go, timing.go, and post.go, the door for everybody else.
 package bus
 
 import (
@@ -162,7 +172,8 @@ type Options struct {
 	AnnounceVerbose bool
 }
 
-// New makes a bus that listens. The listeners are the bus's from here on.
+// New makes a bus that listens. Unless it fails, the listeners are the bus's
+// from here on.
 func New(listeners []*listen.Listener, settings Settings, opt Options) (*Bus, error) {
 	poll, err := rawio.NewPoll()
 	if err != nil {
@@ -182,19 +193,27 @@ func New(listeners []*listen.Listener, settings Settings, opt Options) (*Bus, er
 	b.visit.init(b)
 	b.clock.on = opt.Timing
 	b.settings = settings
-	if err := b.posted.open(); err != nil {
+	if err := b.open(listeners); err != nil {
 		poll.Close()
 		return nil, err
 	}
-	if err := poll.Add(b.posted.fd, rawio.In); err != nil {
-		return nil, fmt.Errorf("epoll_ctl: %w", err)
-	}
-	for _, l := range listeners {
-		if err := b.addListener(l); err != nil {
-			return nil, err
-		}
-	}
 	return b, nil
+}
+
+// open opens what the bus waits for.
+func (b *Bus) open(listeners []*listen.Listener) error {
+	if err := b.posted.open(); err != nil {
+		return err
+	}
+	err := b.poll.Add(b.posted.fd, rawio.In)
+	for i := 0; i < len(listeners) && err == nil; i++ {
+		err = b.addListener(listeners[i])
+	}
+	if err != nil {
+		b.posted.free()
+		return fmt.Errorf("wait for sockets: %w", err)
+	}
+	return nil
 }
 
 // posted is the door between the bus thread and everybody else.

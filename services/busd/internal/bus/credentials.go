@@ -54,7 +54,7 @@ func getsockopt(fd, option int, value unsafe.Pointer, size *uint32) unix.Errno {
 	return errno
 }
 
-// label is what a security module calls the peer, "" without one.
+// securityLabel is what a security module calls the peer, "" without one.
 func (p *Peer) securityLabel() string {
 	if !p.via.Unix {
 		return ""

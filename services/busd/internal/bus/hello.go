@@ -18,7 +18,7 @@ func (b *Bus) hello(p *Peer, _ *wire.Decoder) *refusal {
 	p.claims = []string{p.name}
 	p.state = active
 	b.byID[p.id] = p
-	b.watchFDs(p) // and no longer for Hello
+	b.awaitMessage(p) // and no longer for Hello
 	p.user.connections++
 	b.completed++
 	b.stats.PeakConnections = max(b.stats.PeakConnections, b.completed)

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime"
 	"runtime/debug"
@@ -12,6 +13,8 @@ import (
 
 // quiet is after how long without anything to do the kept buffers are let go.
 const quiet = 2 * time.Second
+
+var errFault = errors.New("handling its message has failed inside the bus")
 
 // Run serves until ctx ends or Stop is called. It keeps its thread for itself.
 func (b *Bus) Run(ctx context.Context) error {

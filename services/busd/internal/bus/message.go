@@ -73,7 +73,7 @@ func (b *Bus) claimFDs(p *Peer, m *wire.Message) bool {
 	}
 	b.fds = b.newFDs(p.in.fds[:n])
 	b.hold(p, p.in.fds[n:])
-	b.watchFDs(p)
+	b.awaitMessage(p)
 	return true
 }
 

@@ -64,7 +64,7 @@ type debt struct {
 }
 
 // queue gives a peer a packet; flush sends it. Whoever pays for it has been
-// asked by room.
+// asked by hasRoom.
 func (b *Bus) queue(p *Peer, k packet) {
 	o := &p.out
 	if o.shut {
@@ -199,7 +199,7 @@ func (b *Bus) gather(packets []packet) (end, total int) {
 	b.pieces = b.pieces[:0]
 	for i := range packets {
 		k := &packets[i]
-		if i > 0 && k.fds != nil || len(b.pieces)+2 > rawio.MaxPieces() {
+		if i > 0 && k.fds != nil || len(b.pieces)+2 > rawio.MaxPieces {
 			return i, total
 		}
 		b.pieces = append(b.pieces, b.arena[k.at:k.at+k.n])

@@ -90,7 +90,7 @@ func (b *Bus) takeFDs(p *Peer, got rawio.Received) bool {
 		return false
 	}
 	if began {
-		b.watchFDs(p)
+		b.awaitMessage(p)
 	}
 	return true
 }
@@ -108,9 +108,9 @@ func (b *Bus) hold(p *Peer, fds []int) {
 	}
 }
 
-// watchFDs gives a peer that has sent descriptors time to send their message.
+// awaitMessage gives a peer that has sent descriptors time to send their message.
 // Before Hello it has auth_timeout for all of it, which nothing extends.
-func (b *Bus) watchFDs(p *Peer) {
+func (b *Bus) awaitMessage(p *Peer) {
 	if p.name == "" {
 		return
 	}
@@ -267,7 +267,7 @@ func (b *Bus) dropSurplus(p *Peer, rest []byte) {
 		b.dropRepeated(p, announced)
 	}
 	if announced == 0 {
-		b.watchFDs(p)
+		b.awaitMessage(p)
 	}
 }
 

@@ -37,7 +37,7 @@ func (b *Bus) route(p *Peer, m *wire.Message) {
 		// answers like any peer (specification, "Message Bus Messages").
 		why = b.toDriver(p, m)
 	case m.Type == wire.Signal:
-		why = b.broadcast(p, nil, m)
+		b.broadcast(p, nil, m)
 	}
 	if b.watched() && late {
 		b.captureCurrent(p, nil)
@@ -53,8 +53,8 @@ func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
 	if m.Type == wire.MethodReturn || m.Type == wire.ErrorReply {
 		requested = b.settled(to, p, m.ReplySerial)
 	}
-	if v, stopped := b.stops(p, to, to, m, requested); stopped {
-		return b.stopped(v, p, to, m, requested)
+	if v, vetoed := b.vetoes(p, to, to, m, requested); vetoed {
+		return b.vetoed(v, p, to, m, requested)
 	}
 	payer := p.user // whoever asks for something to wait pays for it
 	if requested {
@@ -80,7 +80,7 @@ func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
 	k.payer = payer
 	b.queue(to, k)
 	if b.eavesdroppers > 0 {
-		return b.broadcast(p, to, m)
+		b.broadcast(p, to, m)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
 // a recipient that has it already, to those who listen in on others, for whom
 // no reply is one that was asked for. Whoever may not have it, cannot, or has
 // too much waiting simply does not get it.
-func (b *Bus) broadcast(p, addressed *Peer, m *wire.Message) *refusal {
+func (b *Bus) broadcast(p, addressed *Peer, m *wire.Message) {
 	v := &b.visit
 	v.picked = v.picked[:0]
 	v.sender, v.addressed, v.skip = p, addressed, addressed
@@ -97,9 +97,9 @@ func (b *Bus) broadcast(p, addressed *Peer, m *wire.Message) *refusal {
 	b.rules.Find(&v.subject, v.pick)
 	var unheard []*refusal
 	for _, to := range v.picked {
-		if v, stopped := b.stops(p, addressed, to, m, false); stopped {
+		if v, vetoed := b.vetoes(p, addressed, to, m, false); vetoed {
 			if b.watched() {
-				unheard = append(unheard, b.stopped(v, p, to, m, false))
+				unheard = append(unheard, b.vetoed(v, p, to, m, false))
 			}
 			continue
 		}
@@ -120,7 +120,6 @@ func (b *Bus) broadcast(p, addressed *Peer, m *wire.Message) *refusal {
 	for _, why := range unheard {
 		b.captureRefusal(p, why)
 	}
-	return nil
 }
 
 // A visitor collects who is picked for a message, each once. Its functions are
@@ -170,39 +169,39 @@ func (b *Bus) subject(s *match.Message, m *wire.Message, p, addressed *Peer) {
 	}
 }
 
-// A stop is a verdict against a message: of the sender's policy or of the
+// A veto is a verdict against a message: of the sender's policy or of the
 // receiver's. The zero value is that its type is unknown.
-type stop struct {
+type veto struct {
 	what    string
 	matched int
 }
 
-// stops asks the policy whether p may send a message to a peer, and that peer
+// vetoes asks the policy whether p may send a message to a peer, and that peer
 // receive it, which is another than the addressed one for whoever listens in.
 // Where everything is allowed it asks nothing.
-func (b *Bus) stops(p, addressed, to *Peer, m *wire.Message, requested bool) (stop, bool) {
+func (b *Bus) vetoes(p, addressed, to *Peer, m *wire.Message, requested bool) (veto, bool) {
 	if m.Type > wire.Signal {
-		return stop{}, true
+		return veto{}, true
 	}
 	if p.policy.SendsAll() && to.policy.ReceivesAll() {
-		return stop{}, false
+		return veto{}, false
 	}
 	pm := policyMessage(m, requested)
 	if v := p.policy.CanSend(&pm, to.claims); !v.Allow {
-		return stop{"send", v.Matched}, true
+		return veto{"send", v.Matched}, true
 	} else if v.Log {
 		b.logVerdict("sent", v, p, to)
 	}
 	if v := to.policy.CanReceive(&pm, p.claims, m.Destination != "" && to != addressed); !v.Allow {
-		return stop{"receive", v.Matched}, true
+		return veto{"receive", v.Matched}, true
 	} else if v.Log {
 		b.logVerdict("received", v, p, to)
 	}
-	return stop{}, false
+	return veto{}, false
 }
 
-// stopped is what a sender is told of it.
-func (b *Bus) stopped(v stop, p, to *Peer, m *wire.Message, requested bool) *refusal {
+// vetoed is what a sender is told of it.
+func (b *Bus) vetoed(v veto, p, to *Peer, m *wire.Message, requested bool) *refusal {
 	if v.what == "" {
 		return refused(accessDenied, "Message bus will not accept messages of unknown type")
 	}

@@ -90,7 +90,7 @@ func (b *Bus) beginTurn() {
 	b.clock.batches = b.clock.batches[:0]
 }
 
-// timeBatch is called around a peer's share.
+// beginBatch and endBatch are called around a peer's share.
 func (b *Bus) beginBatch(p *Peer) {
 	if b.clock.on {
 		b.clock.lap()

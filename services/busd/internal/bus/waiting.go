@@ -38,7 +38,7 @@ func (b *Bus) keep(p *Peer, packets []packet, sent int) {
 	}
 	if began {
 		b.await(p)
-		b.watch(p)
+		b.watchStall(p)
 	}
 }
 
@@ -99,7 +99,7 @@ func (b *Bus) drain(p *Peer) {
 		b.pieces = b.pieces[:0]
 		total := 0
 		for i := range o.waiting {
-			if c := &o.waiting[i]; i == 0 || c.fds == nil && i < rawio.MaxPieces() {
+			if c := &o.waiting[i]; i == 0 || c.fds == nil && i < rawio.MaxPieces {
 				b.pieces = append(b.pieces, c.data[c.from:])
 				total += len(c.data) - c.from
 				continue
@@ -162,7 +162,7 @@ func (b *Bus) advance(p *Peer, n int) {
 		settled++
 	}
 	o.debts = shift(o.debts, settled)
-	b.watch(p)
+	b.watchStall(p)
 }
 
 // shift takes the first n elements off s, and lets go of s when none is left.
@@ -188,10 +188,10 @@ func (b *Bus) settle(d *debt) {
 	b.leave(d.payer)
 }
 
-// watch holds a peer to its time: all that waited for it at the moment of the
+// watchStall holds a peer to its time: all that waited for it at the moment of the
 // mark must have been taken before the timer fires. A mark that was reached is
 // replaced by the next one, so a peer that keeps up, if late, is left alone.
-func (b *Bus) watch(p *Peer) {
+func (b *Bus) watchStall(p *Peer) {
 	o := &p.out
 	switch {
 	case len(o.waiting) == 0:

@@ -28,13 +28,13 @@ const MaxFDs = 253
 // none of them allocates.
 type Buffers struct {
 	head    unix.Msghdr
-	iov     [maxPieces]unix.Iovec
+	iov     [MaxPieces]unix.Iovec
 	control [controlSize]byte
 	fds     [MaxFDs]int
 }
 
-// maxPieces is how many pieces go into one Send (UIO_MAXIOV is 1,024).
-const maxPieces = 256
+// MaxPieces is how many pieces one Send takes at most (UIO_MAXIOV is 1,024).
+const MaxPieces = 256
 
 const controlSize = unix.SizeofCmsghdr + MaxFDs*4 + 64
 
@@ -102,7 +102,7 @@ func (b *Buffers) Send(fd int, pieces []Piece, fds []int) (n int, err error) {
 	if len(pieces) == 1 && len(fds) == 0 {
 		return sendOne(fd, pieces[0])
 	}
-	pieces = pieces[:min(len(pieces), maxPieces)]
+	pieces = pieces[:min(len(pieces), MaxPieces)]
 	for i, p := range pieces {
 		b.iov[i].Base = unsafe.SliceData(p)
 		b.iov[i].SetLen(len(p))
@@ -143,9 +143,6 @@ func sendOne(fd int, p []byte) (int, error) {
 		}
 	}
 }
-
-// MaxPieces is how many pieces one Send takes at most.
-func MaxPieces() int { return maxPieces }
 
 // Accept takes a waiting connection of a listening socket, non-blocking and
 // close-on-exec.

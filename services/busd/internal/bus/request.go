@@ -1,0 +1,150 @@
+package bus
+
+import (
+	"strings"
+
+	"quartet/services/busd/internal/wire"
+)
+
+// A request is what waits for a name: a message for it, or somebody who only
+// wants it to be there.
+type request struct {
+	from    *Peer // nil for the bus itself
+	serial  uint32
+	quiet   bool   // it wants no reply
+	message []byte // padded header and body; nil for StartServiceByName
+	header  int
+	fds     *fdSet
+	payer   *user // whose quota message and fds count against; nil with neither
+}
+
+// changing says whether a name that is not known may be known in a moment: a
+// program that was installed just now is started all the same.
+func (b *Bus) changing() bool {
+	return b.opt.Activation.Changing != nil && b.opt.Activation.Changing()
+}
+
+// lookAgain lets a request wait until the service files were read anew.
+func (b *Bus) lookAgain(name string, r request) *refusal {
+	if limit := b.settings.Limits.MaxPendingServiceStarts; b.starts.looking >= limit {
+		b.endRequest(&r)
+		return unknownService(name)
+	}
+	name = strings.Clone(name)
+	b.starts.looking++
+	b.opt.Activation.Refresh(func() {
+		b.Post(func() {
+			b.starts.looking--
+			if r.from.state != active {
+				b.endRequest(&r)
+				return
+			}
+			service, known := b.service(name)
+			if b.find(name) != nil && (known || r.message != nil) { // it has come by itself
+				b.resumeOne(name, &r)
+				return
+			}
+			why := unknownService(name)
+			if known {
+				why = b.restored(&r, func() *refusal { return b.mayStart(r.from, &b.msg, service) })
+			}
+			if why == nil {
+				why = b.start(service, r)
+			} else {
+				b.endRequest(&r)
+			}
+			if why != nil {
+				b.sendError(r.from, r.serial, why.name, why.text)
+			}
+		})
+	})
+	return nil
+}
+
+// add lets one more request wait.
+func (b *Bus) add(s *start, r request) {
+	s.waiting = append(s.waiting, r)
+	s.bytes += len(r.message)
+	b.starts.waiting++
+}
+
+// endRequest ends the waiting of a request, and what it costs its user.
+func (b *Bus) endRequest(r *request) {
+	if r.payer != nil {
+		fds := 0
+		if r.fds != nil {
+			fds = len(r.fds.fds)
+		}
+		r.payer.give(len(r.message), fds)
+		b.leave(r.payer)
+	}
+	b.releaseFDs(r.fds)
+}
+
+// started notes that a name has come; what waited for it goes on when the
+// message that brought it is handled.
+func (b *Bus) started(name string) {
+	if b.starts.byName[name] != nil {
+		b.starts.owned = append(b.starts.owned, name)
+	}
+}
+
+// resume goes on with everything that waited for a name. What cannot be
+// delivered after all is an error of its sender alone (CVE-2014-3477).
+func (b *Bus) resume() {
+	if len(b.starts.owned) == 0 {
+		return
+	}
+	for len(b.starts.owned) > 0 {
+		name := b.starts.owned[0]
+		b.starts.owned = b.starts.owned[1:]
+		s := b.starts.byName[name]
+		if s == nil || b.find(name) == nil {
+			continue
+		}
+		b.endStart(s)
+		for i := range s.waiting {
+			b.resumeOne(name, &s.waiting[i])
+		}
+	}
+	b.starts.owned = nil
+}
+
+func (b *Bus) resumeOne(name string, r *request) {
+	defer b.endRequest(r)
+	to := b.find(name)
+	switch {
+	case r.message == nil:
+		if !r.quiet {
+			b.begin(wire.Header{Type: wire.MethodReturn, Flags: wire.NoReplyExpected, ReplySerial: r.serial, Destination: r.from.name, Signature: "u"}).Uint32(startedNow)
+			b.say(r.from)
+		}
+		return
+	case to == nil: // it has gone while others were served
+		if r.from != nil {
+			b.sendError(r.from, r.serial, serviceUnknown, "The service '"+name+"' has left the bus again")
+		}
+		return
+	case r.from == nil:
+		b.arena = append(b.arena, r.message...)
+		b.give(to, packet{at: len(b.arena) - len(r.message), n: len(r.message)})
+		return
+	}
+	if why := b.restored(r, func() *refusal { return b.unicast(r.from, to, &b.msg) }); why != nil {
+		b.refuse(r.from, why)
+	}
+}
+
+// restored makes the message of a request the one that is handled. A request
+// without one is not handled.
+func (b *Bus) restored(r *request, handle func() *refusal) *refusal {
+	if r.message == nil {
+		return nil
+	}
+	if err := b.msg.Parse(r.message[:r.header]); err != nil {
+		panic("busd: a message that was accepted is invalid: " + err.Error())
+	}
+	b.body, b.fds, b.made, b.big = r.message[r.header:], r.fds, false, nil
+	defer func() { b.body, b.fds = nil, nil }()
+	return handle()
+}
