@@ -117,9 +117,12 @@ var differences = []difference{
 	},
 	{
 		name:   "ProcessFD",
-		reason: "GetConnectionCredentials has it since dbus-daemon 1.15.8, and it costs a peer nothing that does not look at it.",
+		reason: "GetConnectionCredentials has it since dbus-daemon 1.15.8, and it costs a peer nothing that does not look at it. A monitor that takes no descriptors misses the answers that have one.",
 		rewrite: func(_ buses.Kind, e *event) bool {
 			if e.answers == "GetConnectionCredentials" && e.kind == answer {
+				if e.noFDs && e.text(fieldDestination) != e.at {
+					return false
+				}
 				keep(e.body, func(key string) bool { return key != "ProcessFD" })
 				delete(e.fields, fieldFDs)
 				e.fds = nil

@@ -151,7 +151,8 @@ type event struct {
 	body   []value
 	fds    []string // which they are
 
-	at string // who has received it, "<3>"
+	at    string // who has received it, "<3>"
+	noFDs bool   // who takes no descriptors
 
 	// answers is the member of the call that this is the answer to, "" for
 	// what is no answer, or one to a call that nobody has made.

@@ -170,7 +170,7 @@ func (m *maker) disguise(out *message) {
 	if m.chance(20) {
 		m.Shuffle(len(out.fields), func(i, k int) { out.fields[i], out.fields[k] = out.fields[k], out.fields[i] })
 	}
-	if m.chance(2) && out.get(fieldDestination) != busName {
+	if to := out.get(fieldDestination); m.chance(2) && to != busName && (to != "" || out.kind != call) {
 		out.serial = 1 + uint32(m.IntN(6))
 	}
 }

@@ -27,12 +27,16 @@ func (m *maker) spoil(who int) {
 }
 
 // flipped changes bytes at places that do not depend on how long the unique
-// names in b are, nor change how long b says it is.
+// names in b are, nor change how long b says it is. The point of a unique name
+// stays: dbus-daemon takes one without, which the specification does not allow.
 func flipped(b []byte, n int, seed uint64) []byte {
 	for range n {
 		seed = seed*6364136223846793005 + 1442695040888963407
 		at := int(seed>>33) % len(b)
 		to := byte(seed >> 56)
+		if bytes.HasSuffix(b[:at], []byte(":1")) && b[at] == '.' {
+			continue
+		}
 		if at >= 4 && at < 12 || at >= 12 && at < 16 || at == 0 && (to == 'l' || to == 'B') {
 			continue
 		}

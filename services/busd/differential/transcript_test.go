@@ -24,7 +24,7 @@ func (p *play) transcript() transcript {
 			if e.serial >= marker || e.replySerial() >= marker || from == p.stage.control.name || to == p.stage.control.name {
 				continue
 			}
-			e.at = fmt.Sprintf("<%d>", i)
+			e.at, e.noFDs = fmt.Sprintf("<%d>", i), !c.passes
 			if (e.fromBus() || from == "") && e.replySerial() != 0 && to != busName {
 				e.answers = p.asked[fmt.Sprint(p.index(to, i), " ", e.replySerial())]
 			}

@@ -60,7 +60,7 @@ type starts struct {
 	owned   []string // names that came while a message was handled
 	waiting int      // requests in all of them
 
-	looking int // requests for names that may be known in a moment
+	looking []*looker // for names that may be known in a moment, in order
 }
 
 func (s *starts) len() int { return len(s.byName) }
@@ -112,7 +112,7 @@ func (b *Bus) toAbsent(p *Peer, m *wire.Message) *refusal {
 	if b.fds != nil {
 		b.fds.refs++
 	}
-	if !known {
+	if !known || b.starts.looksFor(m.Destination) { // behind those that came before
 		return b.lookAgain(m.Destination, r)
 	}
 	return b.start(service, r)

@@ -207,7 +207,7 @@ func TestNameComesWhileServicesAreRead(t *testing.T) {
 		startService(t, c, service)
 		dones := []func(){<-refreshed, <-refreshed}
 		get(owner.RequestName(service, 0))(t)
-		settle(t, owner)
+		next(t, owner) // NameAcquired
 		if installed {
 			b.Do(func() { s.names = []string{service} })
 		}
@@ -226,6 +226,30 @@ func TestNameComesWhileServicesAreRead(t *testing.T) {
 		}
 		s.starts(t, 0)
 	}
+}
+
+// What waits while service files are read is not overtaken by what is sent when
+// the name has come.
+func TestNothingOvertakesWhatWaitsForServiceFiles(t *testing.T) {
+	refreshed := make(chan func(), 1)
+	b := start(t, allowAll, withServices(&starter{}), func(o *busOptions) {
+		o.Activation.Changing = func() bool { return true }
+		o.Activation.Refresh = func(done func()) { refreshed <- done }
+	})
+	c, owner := b.dial(), b.dial()
+	get(c.Send(call(service, "First"), nil))(t)
+	done := <-refreshed
+	get(owner.RequestName(service, 0))(t)
+	get(c.Send(call(service, "Second"), nil))(t)
+	settle(t, c)
+	done()
+	var got []string
+	for _, m := range settle(t, owner) {
+		if m.Sender == c.Name {
+			got = append(got, m.Member)
+		}
+	}
+	same(t, "the owner", got, "First", "Second")
 }
 
 // CVE-2014-3477: what may not be delivered after all is an error of its

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"slices"
 	"strings"
 
 	"quartet/services/busd/internal/wire"
@@ -24,41 +25,88 @@ func (b *Bus) changing() bool {
 	return b.opt.Activation.Changing != nil && b.opt.Activation.Changing()
 }
 
-// lookAgain lets a request wait until the service files were read anew.
+// A looker is a request for a name that waits until the service files were
+// read anew.
+type looker struct {
+	name string
+	request
+}
+
+func (s *starts) looksFor(name string) bool {
+	return slices.ContainsFunc(s.looking, func(l *looker) bool { return l.name == name })
+}
+
+// lookAgain lets a request wait until the service files were read anew, or the
+// name has come by itself.
 func (b *Bus) lookAgain(name string, r request) *refusal {
-	if limit := b.settings.Limits.MaxPendingServiceStarts; b.starts.looking >= limit {
+	if limit := b.settings.Limits.MaxPendingServiceStarts; len(b.starts.looking) >= limit {
 		b.endRequest(&r)
 		return unknownService(name)
 	}
-	name = strings.Clone(name)
-	b.starts.looking++
-	b.opt.Activation.Refresh(func() {
-		b.Post(func() {
-			b.starts.looking--
-			if r.from.state != active {
-				b.endRequest(&r)
-				return
-			}
-			service, known := b.service(name)
-			if b.find(name) != nil && (known || r.message != nil) { // it has come by itself
-				b.resumeOne(name, &r)
-				return
-			}
-			why := unknownService(name)
-			if known {
-				why = b.restored(&r, func() *refusal { return b.mayStart(r.from, &b.msg, service) })
-			}
-			if why == nil {
-				why = b.start(service, r)
-			} else {
-				b.endRequest(&r)
-			}
-			if why != nil {
-				b.sendError(r.from, r.serial, why.name, why.text)
-			}
-		})
-	})
+	l := &looker{strings.Clone(name), r}
+	b.starts.looking = append(b.starts.looking, l)
+	b.opt.Activation.Refresh(func() { b.Post(func() { b.looked(l) }) })
 	return nil
+}
+
+// looked goes on with a request when the service files were read, and with
+// those before it for the same name, whose answer is known now as well.
+func (b *Bus) looked(l *looker) {
+	if !slices.Contains(b.starts.looking, l) { // the name has come by itself
+		return
+	}
+	var ready []*looker
+	b.starts.looking = slices.DeleteFunc(b.starts.looking, func(other *looker) bool {
+		isReady := other.name == l.name && !slices.Contains(ready, l)
+		if isReady {
+			ready = append(ready, other)
+		}
+		return isReady
+	})
+	for _, l := range ready {
+		b.found(l.name, &l.request)
+	}
+}
+
+// found goes on with one request.
+func (b *Bus) found(name string, r *request) {
+	if r.from.state != active {
+		b.endRequest(r)
+		return
+	}
+	service, known := b.service(name)
+	if known && b.find(name) != nil {
+		b.resumeOne(name, r)
+		return
+	}
+	why := unknownService(name)
+	if known {
+		why = b.restored(r, func() *refusal { return b.mayStart(r.from, &b.msg, service) })
+	}
+	if why == nil {
+		why = b.start(service, *r)
+	} else {
+		b.endRequest(r)
+	}
+	if why != nil {
+		b.sendError(r.from, r.serial, why.name, why.text)
+	}
+}
+
+// resumeLooking gives the owner of a name the messages for which service files
+// are being read: those that are sent from now on must not overtake them.
+func (b *Bus) resumeLooking(name string) {
+	var come []*looker
+	b.starts.looking = slices.DeleteFunc(b.starts.looking, func(l *looker) bool {
+		comes := l.name == name && l.message != nil && l.from.state == active
+		if comes {
+			come = append(come, l)
+		}
+		return comes
+	})
+	for _, l := range come {
+		b.resumeOne(name, &l.request)
+	}
 }
 
 // add lets one more request wait.
@@ -84,7 +132,7 @@ func (b *Bus) endRequest(r *request) {
 // started notes that a name has come; what waited for it goes on when the
 // message that brought it is handled.
 func (b *Bus) started(name string) {
-	if b.starts.byName[name] != nil {
+	if b.starts.byName[name] != nil || b.starts.looksFor(name) {
 		b.starts.owned = append(b.starts.owned, name)
 	}
 }
@@ -98,8 +146,12 @@ func (b *Bus) resume() {
 	for len(b.starts.owned) > 0 {
 		name := b.starts.owned[0]
 		b.starts.owned = b.starts.owned[1:]
+		if b.find(name) == nil {
+			continue
+		}
+		b.resumeLooking(name)
 		s := b.starts.byName[name]
-		if s == nil || b.find(name) == nil {
+		if s == nil {
 			continue
 		}
 		b.endStart(s)
