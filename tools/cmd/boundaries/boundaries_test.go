@@ -188,6 +188,15 @@ package ledger
 
 import "quartet/kit/journal/powerloss"
 `, "quartet/services/botd/internal/ledger imports quartet/kit/journal/powerloss"},
+		{"other buses and load are for tests", `
+-- services/busd/go.mod --
+module quartet/services/busd
+-- services/busd/internal/daemon/daemon.go --
+// Package daemon runs a bus.
+package daemon
+
+import "quartet/services/busd/internal/buses"
+`, "quartet/services/busd/internal/daemon imports quartet/services/busd/internal/buses"},
 		{"timing needs the API, not the SDK", `
 -- kit/timing/otlp.go --
 package timing
