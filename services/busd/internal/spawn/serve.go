@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -168,7 +169,25 @@ func takeSignals() (childEnded <-chan os.Signal) {
 	signal.Notify(swallowed)
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
+	for sig := uintptr(32); sig <= 33; sig++ {
+		heed(sig)
+	}
 	return ended
+}
+
+// heed undoes that a signal is ignored. The runtime leaves alone those that
+// belong to the C library, which posix_spawn, and so make, lets children ignore.
+func heed(sig uintptr) {
+	var action [64]byte // sigaction of the kernel, with its handler first
+	const size = 8      // of its set of signals
+	if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&action)), size, 0, 0); errno != 0 {
+		return
+	}
+	const ignored = 1
+	if *(*uintptr)(unsafe.Pointer(&action)) == ignored {
+		action = [64]byte{} // the default
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&action)), 0, size, 0, 0)
+	}
 }
 
 // inherit sets what children take over from this thread and process.
