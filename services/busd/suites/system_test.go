@@ -50,6 +50,9 @@ func TestASystemBusWorks(t *testing.T) {
 	avahi := need(t, "/usr/sbin/avahi-daemon", "avahi-daemon")
 	polkit := need(t, "/usr/lib/polkit-1/polkitd", "polkitd")
 	if exec.Command(avahi, "--check").Run() == nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("an avahi-daemon runs here, and there can only be one")
+		}
 		t.Skip("an avahi-daemon runs here, and there can only be one")
 	}
 	config := filepath.Join(openDir(t), "avahi.conf")

@@ -163,6 +163,9 @@ func TestSpawnerEndsWithTheBus(t *testing.T) {
 
 func TestProgramsRunAsTheGivenUser(t *testing.T) {
 	if os.Getuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("only root can start programs as another user")
+		}
 		t.Skip("only root can start programs as another user")
 	}
 	y := open(t, func(o *spawn.Options) {
