@@ -203,21 +203,35 @@ func lack(t testing.TB, what error) {
 	t.Skip(what)
 }
 
-// lockedBuffer keeps what a program prints.
+// lockedBuffer keeps what a program prints. It grows without moving what it has:
+// that took a tenth of a second where the log was long, in which the program
+// could not go on writing it.
 type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
+	mu     sync.Mutex
+	chunks [][]byte // all but the last are full; guarded by mu
 }
+
+const logChunk = 64 << 10
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.buf.Write(p)
+	for left := p; len(left) > 0; {
+		last := len(b.chunks) - 1
+		if last < 0 || len(b.chunks[last]) == logChunk {
+			b.chunks = append(b.chunks, make([]byte, 0, logChunk))
+			last++
+		}
+		n := min(len(left), logChunk-len(b.chunks[last]))
+		b.chunks[last] = append(b.chunks[last], left[:n]...)
+		left = left[n:]
+	}
+	return len(p), nil
 }
 
 func (b *lockedBuffer) tail(n int) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := b.buf.Bytes()
+	all := bytes.Join(b.chunks, nil)
 	return string(all[max(0, len(all)-n):])
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,6 +31,12 @@ import (
 const (
 	flushTimeout = 5 * time.Second  // bounds the last export of telemetry
 	stopMargin   = 20 * time.Second // for what a stop does beside draining
+
+	// gcPercent lets garbage grow to twice the live heap, which is 12 MiB at
+	// most in ordinary times: each collection keeps a processor busy for
+	// milliseconds, in which commands wait. More would not fit into 64 MiB when
+	// frames come at full speed.
+	gcPercent = 200
 )
 
 // serve runs the bot until ctx ends.
@@ -39,6 +46,9 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) 
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	log := telemetry.Logger(stderr, cfg.LogLevel, "botd", version())
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 
 	var w *waiter
 	tel, err := telemetry.Start(ctx, telemetry.Options{

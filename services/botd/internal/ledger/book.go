@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -125,18 +126,24 @@ func (l *Ledger) Dump(add func(data []byte) error) error {
 	l.mu.Lock()
 	order := slices.Clone(l.order)
 	l.mu.Unlock()
+	// One of each for all of them: there are many, and garbage is answered with
+	// collections.
+	var r record
+	var gone bool
+	var raw bytes.Buffer
+	encode := json.NewEncoder(&raw)
 	for _, e := range order {
 		l.mu.Lock()
-		r, gone := recordOf(e), e.gone
+		r, gone = recordOf(e), e.gone
 		l.mu.Unlock()
 		if gone {
 			continue
 		}
-		raw, err := json.Marshal(r)
-		if err != nil {
+		raw.Reset()
+		if err := encode.Encode(&r); err != nil {
 			return fmt.Errorf("encode a record of the ledger: %w", err)
 		}
-		if err := add(raw); err != nil {
+		if err := add(raw.Bytes()); err != nil {
 			return err
 		}
 	}

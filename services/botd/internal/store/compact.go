@@ -15,7 +15,7 @@ func (s *Store) Tidy() error {
 	if s.log == nil || s.log.Stats().Bytes < tidyBytes && s.Err() == nil && time.Since(s.shortened()) < tidyEvery {
 		return nil
 	}
-	return s.Compact()
+	return s.replace(unhurried)
 }
 
 // shortened is when the journal was last replaced, or when it was opened.
@@ -31,9 +31,27 @@ func (s *Store) Compact() error {
 	if s.log == nil {
 		return nil
 	}
+	return s.replace(hurried)
+}
+
+// pace is after how many records of an account there is a pause.
+type pace int
+
+const (
+	hurried pace = 0 // there is none
+
+	// unhurried leaves the processor to whoever is answered meanwhile: an
+	// account of 80,000 messages is half a second of work.
+	unhurried pace = 64
+)
+
+// pause is short beside what the records before it take to be written up.
+const pause = time.Millisecond
+
+func (s *Store) replace(p pace) error {
 	s.shortening.Lock()
 	defer s.shortening.Unlock()
-	if err := s.compact(); err != nil {
+	if err := s.compact(p); err != nil {
 		return fmt.Errorf("shorten the store: %w", err)
 	}
 	s.note(nil)
@@ -43,7 +61,7 @@ func (s *Store) Compact() error {
 	return nil
 }
 
-func (s *Store) compact() error {
+func (s *Store) compact(p pace) error {
 	// The books are ahead of the journal, so they have everything before this.
 	// What others write from now on is in other files, which stay.
 	at, err := s.log.Rotate()
@@ -52,7 +70,7 @@ func (s *Store) compact() error {
 	}
 	err = s.log.Checkpoint(at, func(add func([]byte) error) error {
 		for _, b := range s.order {
-			if err := dump(b, add); err != nil {
+			if err := dump(b, p, add); err != nil {
 				return err
 			}
 		}
@@ -67,9 +85,13 @@ func (s *Store) compact() error {
 	return s.log.Drop(at)
 }
 
-func dump(b Book, add func([]byte) error) error {
+func dump(b Book, p pace, add func([]byte) error) error {
 	var buf []byte
+	var count pace
 	return b.Dump(func(data []byte) error {
+		if count++; p != hurried && count%p == 0 {
+			time.Sleep(pause)
+		}
 		buf = append(append(buf[:0], b.Letter()), data...)
 		return add(buf)
 	})

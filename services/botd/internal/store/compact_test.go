@@ -45,6 +45,30 @@ func TestAShortJournalIsShortenedEveryHour(t *testing.T) {
 	})
 }
 
+// An account of many records is written unhurriedly by Tidy, because commands are
+// answered meanwhile, and at once by Compact, for which somebody waits.
+func TestTidyPausesAndCompactDoesNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := open(t, powerloss.New(), onDisk)
+		for i := range 640 {
+			must(t, p.Append(p.a.change(fmt.Sprint(i), "word")))
+		}
+		took := func(shorten func() error) time.Duration {
+			began := time.Now()
+			must(t, shorten())
+			return time.Since(began)
+		}
+		if d := took(p.Compact); d != 0 {
+			t.Errorf("Compact paused for %v", d)
+		}
+		time.Sleep(61 * time.Minute)
+		if d := took(p.Tidy); d != 10*time.Millisecond {
+			t.Errorf("Tidy paused for %v", d)
+		}
+		must(t, p.Close())
+	})
+}
+
 // What a book had forgotten is on no disk after Compact, whatever others write
 // meanwhile, and no loss of power brings it back.
 func TestWhatIsForgottenIsOnNoDisk(t *testing.T) {
