@@ -42,7 +42,7 @@ func TestTheUserIsTakenOnByTheBusAndItsPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(p.dir, "out")
-	service := "[D-BUS Service]\nName=a.b\nExec=/bin/sh -c 'grep -E \"^(Uid|Groups|NoNewPrivs)\" /proc/self/status > " + out + "; exit 5'\n"
+	service := "[D-BUS Service]\nName=a.b\nExec=/bin/sh -c 'grep -E \"^(Uid|Groups|NoNewPrivs|Seccomp):\" /proc/self/status > " + out + "; exit 5'\n"
 	if err := os.WriteFile(filepath.Join(p.dir, "a.b.service"), []byte(service), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,10 @@ func TestTheUserIsTakenOnByTheBusAndItsPrograms(t *testing.T) {
 	if got := status(t, b.cmd.Process.Pid, "Uid"); got != want {
 		t.Errorf("the bus is %s, want %s", got, want)
 	}
-	if got := status(t, b.cmd.Process.Pid, "CapEff"); strings.Trim(got, "0") != "" {
-		t.Errorf("the bus has capabilities %s", got)
+	for name, want := range map[string]string{"CapEff": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2"} {
+		if got := status(t, b.cmd.Process.Pid, name); got != want {
+			t.Errorf("the bus has %s %s, want %s", name, got, want)
+		}
 	}
 	c := dial(t, b.address)
 	c.Timeout = patience
@@ -63,7 +65,7 @@ func TestTheUserIsTakenOnByTheBusAndItsPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(strings.Fields(string(text)), " "); !strings.Contains(got, "Uid: "+want) || !strings.Contains(got, "NoNewPrivs: 0") {
+	if got := strings.Join(strings.Fields(string(text)), " "); !strings.Contains(got, "Uid: "+want) || !strings.Contains(got, "NoNewPrivs: 0 Seccomp: 0") {
 		t.Errorf("the program is %s", got)
 	}
 	b.stop(t)

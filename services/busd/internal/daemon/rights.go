@@ -10,6 +10,9 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"quartet/services/busd/internal/bus"
+	"quartet/services/busd/internal/confine"
 )
 
 // wantedFiles is how many files the bus wants to have open, as dbus-daemon.
@@ -30,6 +33,18 @@ func raiseFileLimit(log *slog.Logger) {
 		}
 		log.Info("the limit of open files stays lower", slog.Uint64("wanted", wantedFiles), slog.Uint64("hard", now.Max), slog.Any("err", errno))
 	}
+}
+
+// affordable lowers what one user may have of descriptors where the bus may not
+// open as many files as it wants: to a quarter of them, as it is of those.
+func affordable(q bus.Quota, log *slog.Logger) bus.Quota {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil || now.Cur >= wantedFiles || q.FDs <= int64(now.Cur/4) {
+		return q
+	}
+	q.FDs = int64(now.Cur / 4)
+	log.Info("the limit of open files bounds BUSD_USER_FDS", slog.Int64("user_fds", q.FDs))
+	return q
 }
 
 // newUser is whom the bus becomes after its start; nil is nobody else.
@@ -129,10 +144,8 @@ func (d *daemon) harden() {
 	if errno != 0 {
 		d.log.Debug("ambient capabilities not cleared", slog.Any("err", errno))
 	}
-	_, _, errno = syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
-	if errno != 0 { // ENOTSUP in a build with cgo
-		d.log.Debug("no_new_privs not set", slog.Any("err", errno))
-		return
+	if err := confine.Apply(); err != nil {
+		d.log.Info("the bus is not confined", slog.Any("err", err))
 	}
 	d.programs.spawner.Seal()
 }
