@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"quartet/services/busd/internal/daemon"
 	"quartet/services/busd/internal/policy"
 	"quartet/services/busd/internal/wire"
 )
@@ -145,24 +146,63 @@ func (q *question) set(key, value string) (err error) {
 
 // answer prints each verdict and where it comes from. It returns errRefused
 // when one of them is a refusal.
-func (q *question) answer(out io.Writer, set *policy.Set) error {
-	allowed := true
-	say := func(what string, v policy.Verdict) {
-		fmt.Fprintf(out, "%-8s %s\n", what, v)
-		allowed = allowed && v.Allow
-	}
+func (q *question) answer(out io.Writer, l *daemon.Loaded) error {
+	set, p := l.Settings.Policy, printer{out: out, allowed: true}
 	if !q.sender.isBus() {
-		say("connect", set.MayConnect(q.sender.identity, uint32(os.Geteuid())))
-		say("send", set.For(q.sender.identity).CanSend(&q.message, q.receiver.names))
+		p.say("connect", set.MayConnect(q.sender.identity, uint32(os.Geteuid())))
+		p.say("send", set.For(q.sender.identity).CanSend(&q.message, q.receiver.names))
 	}
 	switch {
 	case q.receiver.isBus():
 	case q.receiver.identity.Known:
-		say("receive", set.For(q.receiver.identity).CanReceive(&q.message, q.sender.names, false))
+		p.say("receive", set.For(q.receiver.identity).CanReceive(&q.message, q.sender.names, false))
 	default:
 		fmt.Fprintln(out, "receive  unknown: RECEIVER has no uid=")
 	}
-	if !allowed {
+	return p.err()
+}
+
+// claim is whether a client may own a name.
+type claim struct {
+	sender party
+	name   string
+}
+
+// parseClaim reads the two arguments of --would-own.
+func parseClaim(sender, name string) (c claim, err error) {
+	if c.sender, err = parseParty(sender); err != nil {
+		return c, fmt.Errorf("SENDER: %w", err)
+	}
+	if !c.sender.identity.Known {
+		return c, errors.New("SENDER: has no uid=, and rules are for users")
+	}
+	if c.name = name; !wire.ValidWellKnown(name) || name == policy.Driver {
+		return c, fmt.Errorf("NAME: %q is none that a client can own", name)
+	}
+	return c, nil
+}
+
+// answer is like that of a question.
+func (c claim) answer(out io.Writer, l *daemon.Loaded) error {
+	set, p := l.Settings.Policy, printer{out: out, allowed: true}
+	p.say("connect", set.MayConnect(c.sender.identity, uint32(os.Geteuid())))
+	p.say("own", set.For(c.sender.identity).CanOwn(c.name))
+	return p.err()
+}
+
+// printer prints verdicts.
+type printer struct {
+	out     io.Writer
+	allowed bool // by all of them
+}
+
+func (p *printer) say(what string, v policy.Verdict) {
+	fmt.Fprintf(p.out, "%-8s %s\n", what, v)
+	p.allowed = p.allowed && v.Allow
+}
+
+func (p *printer) err() error {
+	if !p.allowed {
 		return errRefused
 	}
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,19 +16,9 @@ import (
 )
 
 // check explains what a bus would do with a configuration file, or which rule
-// of it decides about a message.
+// of it decides about a message or a name.
 func check(args []string, stdout io.Writer) error {
-	if len(args) == 0 || args[0] == "" || strings.HasPrefix(args[0], "-") || len(args) > 1 && (args[1] != "--would-allow" || len(args) != 5) {
-		return fmt.Errorf("%w: busd check takes a file and perhaps --would-allow SENDER RECEIVER MESSAGE, see busd help", errUsage)
-	}
-	if len(args) == 1 {
-		l, err := daemon.Load(args[0])
-		if err != nil {
-			return err
-		}
-		return explain(stdout, l)
-	}
-	question, err := parseQuestion(args[2], args[3], args[4])
+	answer, err := parseCheck(args)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
@@ -35,7 +26,24 @@ func check(args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return question.answer(stdout, l.Settings.Policy)
+	return answer(stdout, l)
+}
+
+// parseCheck reads what is asked about the file that comes first.
+func parseCheck(args []string) (answer func(io.Writer, *daemon.Loaded) error, err error) {
+	if len(args) > 0 && args[0] != "" && !strings.HasPrefix(args[0], "-") {
+		switch {
+		case len(args) == 1:
+			return explain, nil
+		case args[1] == "--would-allow" && len(args) == 5:
+			q, err := parseQuestion(args[2], args[3], args[4])
+			return q.answer, err
+		case args[1] == "--would-own" && len(args) == 4:
+			q, err := parseClaim(args[2], args[3])
+			return q.answer, err
+		}
+	}
+	return nil, errors.New("busd check takes a file and perhaps --would-allow SENDER RECEIVER MESSAGE or --would-own SENDER NAME, see busd help")
 }
 
 func explain(out io.Writer, l *daemon.Loaded) error {

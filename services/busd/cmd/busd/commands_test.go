@@ -47,6 +47,11 @@ func TestWrongUsageOfSubCommands(t *testing.T) {
 		{"check", "x", "--would-allow", "uid=1", "a.b", "fds=many"},
 		{"check", "x", "--would-allow", "uid=1", "a.b", "interface=a.I member=C"},
 		{"check", "x", "--would-allow", "uid=1", "a.b", "path=a"},
+		{"check", "x", "--would-own", "uid=1"},
+		{"check", "x", "--would-own", "gid=1", "a.b"},
+		{"check", "x", "--would-own", "uid=root", "a.b"},
+		{"check", "x", "--would-own", "uid=1", ":1.2"},
+		{"check", "x", "--would-own", "uid=1", "org.freedesktop.DBus"},
 	} {
 		if out, err := output(t, args...); !errors.Is(err, errUsage) || out != "" {
 			t.Errorf("busd %q: error %v, printed %q", args, err, out)
@@ -59,7 +64,7 @@ func TestHelpNamesEverySubCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{"--print-address[=DESCRIPTOR]", "--standalone", "busd check CONFIG", "--would-allow", "busd top", "busd env", "busd healthcheck", "busd version"} {
+	for _, word := range []string{"--print-address[=DESCRIPTOR]", "--standalone", "busd check CONFIG", "--would-allow", "--would-own", "busd top", "busd env", "busd healthcheck", "busd version"} {
 		if !strings.Contains(out, word) {
 			t.Errorf("%s is missing in:\n%s", word, out)
 		}
@@ -161,6 +166,33 @@ func TestCheckNamesTheDecidingRule(t *testing.T) {
 			if !strings.Contains(out, says) {
 				t.Errorf("%+v: %q is missing in:\n%s", tt, says, out)
 			}
+		}
+	}
+}
+
+func TestCheckSaysWhoMayOwnAName(t *testing.T) {
+	p := newPlace(t, `<policy context="default">
+<allow user="*"/><deny own="*"/>
+<allow own_prefix="a.b"/>
+</policy>
+<policy user="0">
+<allow own="c.d"/>
+</policy>
+<policy context="mandatory">
+<deny own="a.b.secret"/>
+</policy>`)
+	for _, tt := range []struct {
+		sender, name, says string
+		refused            bool
+	}{
+		{"uid=1", "a.b.c", "own      allowed by " + p.config + ":3", false},
+		{"uid=1", "a.b.secret", "own      refused by " + p.config + ":9", true},
+		{"uid=1", "c.d", "own      refused by " + p.config + ":2", true},
+		{"uid=0", "c.d", "own      allowed by " + p.config + ":6", false},
+	} {
+		out, err := output(t, "check", p.config, "--would-own", tt.sender, tt.name)
+		if errors.Is(err, errRefused) != tt.refused || err != nil && !tt.refused || !strings.Contains(out, tt.says) {
+			t.Errorf("%+v: %v\n%s", tt, err, out)
 		}
 	}
 }

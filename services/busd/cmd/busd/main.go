@@ -31,6 +31,8 @@ Usage:
                            what it owns, or a NAME alone; MESSAGE is, as far as the
                            rules ask, type=method_call,interface=…,member=…,path=…,
                            error=…,destination=…,fds=…,requested_reply=true
+  busd check CONFIG --would-own SENDER NAME
+                           likewise, whether SENDER may own a name
   busd top [ADDRESS]       show who is connected and what waits for whom
   busd env [--markdown]    print every variable, its default and its meaning
   busd healthcheck [ADDRESS]
@@ -40,7 +42,7 @@ Usage:
 
 ADDRESS is that of the session bus where there is one, or else the system bus's.
 
-Exit codes: 0 done, 1 it did not work (or the message would be refused), 2 wrong
+Exit codes: 0 done, 1 it did not work (or it would be refused), 2 wrong
 usage of a sub-command.
 `
 
