@@ -17,6 +17,7 @@
 //	route.go     who gets it: one peer, or whoever has a rule that matches
 //	outbound.go  what each peer gets in this turn, sent with one system call
 //	waiting.go   what a socket did not take, whose account it is on, and for how long
+//	unread.go    descriptors that a socket took and nobody has received
 //	close.go     a peer leaves: its names, rules, calls and descriptors with it
 //
 // What goes on beside the data:
@@ -97,8 +98,9 @@ type Bus struct {
 	pieces       []rawio.Piece
 	inbuf        []byte
 	leaving      []*Peer // to be buried
-	short        bool    // no file descriptors left: nobody is accepted
-	full         bool    // too many half-open connections: likewise
+	unread       unread
+	short        bool // no file descriptors left: nobody is accepted
+	full         bool // too many half-open connections: likewise
 
 	// The message that is handled.
 	msg     wire.Message

@@ -266,6 +266,85 @@ func TestDescriptorsOfManyAtOnce(t *testing.T) {
 	}
 }
 
+// Who does not read leaves descriptors in its socket. There the kernel counts
+// them against the bus, and in the end refuses those of everybody. So they are on
+// the account of who sent them until they are received, and it is refused more.
+func TestUnreadDescriptorsAreOnTheirSendersAccount(t *testing.T) {
+	const quota = 20
+	b := start(t, allowAll+"<allow_anonymous/>", func(o *busOptions) { o.Quota.FDs = quota })
+	from, other := b.dial(client.Options{Anonymous: true, FDs: true}), b.dial(client.Options{FDs: true})
+	lazy, to := b.dial(client.Options{FDs: true}), b.dial(client.Options{FDs: true})
+	fd := marked(t, 1)
+	refused := func(calls int) (n int) {
+		for range calls {
+			get(from.Send(call(lazy.Name, "M"), nil, fd))(t)
+		}
+		for _, m := range settle(t, from) {
+			if m.ErrorName == "org.freedesktop.DBus.Error.LimitsExceeded" {
+				n++
+			}
+		}
+		return n
+	}
+	if n := refused(quota + 5); n != 5 {
+		t.Errorf("%d are refused", n)
+	}
+	get(other.Send(quietly(to.Name, "M"), nil, fd))(t)
+	checkFDs(t, next(t, to), 1)
+	for range 2 {
+		for range quota {
+			checkFDs(t, next(t, lazy), 1)
+		}
+		if n := refused(quota); n != 0 {
+			t.Errorf("all were received, and %d more are refused", n)
+		}
+	}
+	for range quota {
+		checkFDs(t, next(t, lazy), 1)
+	}
+	var left int64
+	if !eventually(func() bool { b.Do(func() { _, left = b.Charged(-1) }); return left == 0 }) {
+		t.Errorf("%d stay on the account", left)
+	}
+}
+
+// The same of those that had to wait in the bus before.
+func TestDescriptorsThatWaitedAreOnTheirSendersAccount(t *testing.T) {
+	b := start(t, allowAll+"<allow_anonymous/>")
+	from, lazy := b.dial(client.Options{Anonymous: true, FDs: true}), b.dial(client.Options{FDs: true})
+	fd, body := marked(t, 1), strings.Repeat("x", 30000)
+	filler := 0
+	for ; b.stats().Now.WaitingBytes == 0; filler++ {
+		h := quietly(lazy.Name, "Filler")
+		h.Signature = "s"
+		get(from.Send(h, word(body)))(t)
+	}
+	const calls = 10
+	for range calls {
+		get(from.Send(quietly(lazy.Name, "M"), nil, fd))(t)
+	}
+	settle(t, from)
+	charged := func() (n int64) {
+		b.Do(func() { _, n = b.Charged(-1) })
+		return n
+	}
+	for range filler {
+		next(t, lazy)
+	}
+	if !eventually(func() bool { return b.stats().Now.WaitingBytes == 0 }) {
+		t.Fatal("it has been sent all, and some of it still waits")
+	}
+	if n := charged(); n != calls {
+		t.Errorf("%d are on the account, want %d", n, calls)
+	}
+	for range calls {
+		checkFDs(t, next(t, lazy), 1)
+	}
+	if !eventually(func() bool { return charged() == 0 }) {
+		t.Errorf("%d stay on the account", charged())
+	}
+}
+
 // CVE-2014-3532: a message whose descriptors the kernel does not pass on is
 // dropped, and its recipient stays, with all other messages.
 func TestDescriptorsThatTheKernelRefuses(t *testing.T) {

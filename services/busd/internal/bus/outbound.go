@@ -36,6 +36,8 @@ type outbound struct {
 	fds      int    // in waiting and in turn
 	position uint64 // bytes that the socket took, ever
 	debts    []debt
+	lent     []debt // for descriptors that the socket took; see unread
+	listed   bool   // in unread
 
 	// A mark is the end of what waited at some moment. It has to be reached in
 	// time, however much came on top since; a trickle is not progress.
@@ -163,6 +165,9 @@ func (b *Bus) send(p *Peer) {
 		p.out.position += uint64(n)
 		b.stats.SentBytes += uint64(n)
 		b.stats.Sends++
+		if fds := left[0].descriptors(); n > 0 && len(fds) > 0 {
+			b.lend(p, left[0].payer, len(fds), p.out.position-uint64(n)+1)
+		}
 		if n < total {
 			b.keep(p, left[:end], n)
 		}

@@ -60,7 +60,7 @@ func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
 	if requested {
 		payer = to.user
 	}
-	if to.out.full(b, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) || !payer.hasRoom(&to.out, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) {
+	if to.out.full(b, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) || !b.hasRoom(payer, to, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) {
 		b.stats.OverLimit++
 		return refused(limitsExceeded, "The destination service '%s' has a full message queue", m.Destination)
 	}
@@ -109,7 +109,7 @@ func (b *Bus) broadcast(p, addressed *Peer, m *wire.Message) {
 			}
 			continue
 		}
-		if to.out.full(b, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) || !to.user.hasRoom(&to.out, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) {
+		if to.out.full(b, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) || !b.hasRoom(to.user, to, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) {
 			b.stats.OverLimit++
 			continue
 		}
@@ -222,18 +222,4 @@ func (o *outbound) full(b *Bus, bytes, fds int) bool {
 	}
 	l := &b.settings.Limits
 	return int64(o.bytes+o.turnBytes) >= l.MaxOutgoingBytes || fds > 0 && int64(o.fds) >= l.MaxOutgoingUnixFDs
-}
-
-// hasRoom says whether the user may have this wait as well. Whoever keeps up
-// gets its messages in any case, for nothing of them is expected to wait; but
-// big ones are more than a socket takes.
-func (u *user) hasRoom(o *outbound, bytes, fds int) bool {
-	if len(o.waiting) == 0 && bytes < bigMessage {
-		return true
-	}
-	if !u.take(bytes+o.turnBytes, fds) {
-		return false
-	}
-	u.give(bytes+o.turnBytes, fds)
-	return true
 }

@@ -11,7 +11,8 @@ type user struct {
 	uid   uint32
 	known bool // false for all who came without credentials
 
-	// What waits in the bus because this user asked for it.
+	// What waits in the bus because this user asked for it, and descriptors also
+	// in sockets.
 	bytes *budget.Budget
 	fds   *budget.Budget
 
@@ -39,6 +40,15 @@ func (u *user) take(bytes, fds int) bool {
 		}
 		return false
 	}
+	return true
+}
+
+// could says whether take would charge it.
+func (u *user) could(bytes, fds int) bool {
+	if !u.take(bytes, fds) {
+		return false
+	}
+	u.give(bytes, fds)
 	return true
 }
 

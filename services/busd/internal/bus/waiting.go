@@ -158,7 +158,13 @@ func (b *Bus) advance(p *Peer, n int) {
 	o.waiting = shift(o.waiting, done)
 	settled := 0
 	for settled < len(o.debts) && o.debts[settled].until <= o.position {
-		b.settle(&o.debts[settled])
+		if d := o.debts[settled]; d.fds > 0 {
+			d.payer.give(d.bytes, 0)
+			d.bytes = 0
+			b.lent(p, d)
+		} else {
+			b.settle(&d)
+		}
 		settled++
 	}
 	o.debts = shift(o.debts, settled)
@@ -224,6 +230,7 @@ func (b *Bus) discard(o *outbound) {
 	for i := range o.debts {
 		b.settle(&o.debts[i])
 	}
+	b.giveBack(o, len(o.lent))
 	b.cancel(&o.stall)
 	o.waiting, o.debts, o.bytes = nil, nil, 0
 }

@@ -190,7 +190,7 @@ func (d *daemon) busOptions(guid string, o *Observer) bus.Options {
 		BatchMessages:   d.config.BatchMessages,
 		BatchBytes:      int(d.config.BatchBytes),
 		SendTimeout:     time.Duration(d.config.SendTimeout),
-		Quota:           d.config.Quota(),
+		Quota:           affordable(d.config.Quota(), d.log.Logger),
 		Quotas:          d.config.Quotas(),
 		ReplyInvalid:    d.config.ReplyInvalid,
 		Timing:          o.Timing,

@@ -159,6 +159,16 @@ func Accept(fd int) (int, error) {
 	}
 }
 
+// Unread is the most that the other end of a Unix socket has not received yet,
+// with the kernel's overhead for it.
+func Unread(fd int) (int, error) {
+	var n int32
+	if _, _, errno := syscall.RawSyscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCOUTQ, uintptr(unsafe.Pointer(&n))); errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
 // Close closes fd.
 func Close(fd int) {
 	syscall.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
