@@ -15,7 +15,7 @@ func (s *Store) Tidy() error {
 	if s.log == nil || s.log.Stats().Bytes < tidyBytes && s.Err() == nil && time.Since(s.shortened()) < tidyEvery {
 		return nil
 	}
-	return s.replace(unhurried)
+	return s.replace(s.rest)
 }
 
 // shortened is when the journal was last replaced, or when it was opened.
@@ -31,27 +31,29 @@ func (s *Store) Compact() error {
 	if s.log == nil {
 		return nil
 	}
-	return s.replace(hurried)
+	s.hurried.Add(1) // a Tidy that goes on hurries from here on too
+	defer s.hurried.Add(-1)
+	return s.replace(func() {})
 }
 
-// pace is after how many records of an account there is a pause.
-type pace int
-
 const (
-	hurried pace = 0 // there is none
-
-	// unhurried leaves the processor to whoever is answered meanwhile: an
-	// account of 80,000 messages is half a second of work.
-	unhurried pace = 64
+	restAfter = 64 // records of an account
+	restFor   = time.Millisecond
 )
 
-// pause is short beside what the records before it take to be written up.
-const pause = time.Millisecond
+// rest leaves the processor to whoever is answered while Tidy works: an account
+// of 80,000 messages is a third of a second of it. It does not while somebody
+// waits for Compact, or the journal becomes full.
+func (s *Store) rest() {
+	if s.hurried.Load() == 0 && s.log.Stats().Bytes < maxBytes/2 {
+		time.Sleep(restFor)
+	}
+}
 
-func (s *Store) replace(p pace) error {
+func (s *Store) replace(rest func()) error {
 	s.shortening.Lock()
 	defer s.shortening.Unlock()
-	if err := s.compact(p); err != nil {
+	if err := s.compact(rest); err != nil {
 		return fmt.Errorf("shorten the store: %w", err)
 	}
 	s.note(nil)
@@ -61,7 +63,7 @@ func (s *Store) replace(p pace) error {
 	return nil
 }
 
-func (s *Store) compact(p pace) error {
+func (s *Store) compact(rest func()) error {
 	// The books are ahead of the journal, so they have everything before this.
 	// What others write from now on is in other files, which stay.
 	at, err := s.log.Rotate()
@@ -70,7 +72,7 @@ func (s *Store) compact(p pace) error {
 	}
 	err = s.log.Checkpoint(at, func(add func([]byte) error) error {
 		for _, b := range s.order {
-			if err := dump(b, p, add); err != nil {
+			if err := dump(b, rest, add); err != nil {
 				return err
 			}
 		}
@@ -85,12 +87,12 @@ func (s *Store) compact(p pace) error {
 	return s.log.Drop(at)
 }
 
-func dump(b Book, p pace, add func([]byte) error) error {
+func dump(b Book, rest func(), add func([]byte) error) error {
 	var buf []byte
-	var count pace
+	count := 0
 	return b.Dump(func(data []byte) error {
-		if count++; p != hurried && count%p == 0 {
-			time.Sleep(pause)
+		if count++; count%restAfter == 0 {
+			rest()
 		}
 		buf = append(append(buf[:0], b.Letter()), data...)
 		return add(buf)

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"quartet/kit/journal"
@@ -76,6 +77,7 @@ type Store struct {
 	log     *journal.Log // nil in memory
 
 	shortening sync.Mutex // held by Compact, over its writing: nobody else waits for it
+	hurried    atomic.Int32
 	steps      steps
 
 	mu    sync.Mutex
