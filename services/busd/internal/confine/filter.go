@@ -28,6 +28,9 @@ var refused = []uint32{
 	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_PERSONALITY,
 }
 
+// namespaces are the flags of clone that make some.
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
 // Where the parts of a call are (struct seccomp_data of linux/seccomp.h; the
 // machines that we know are little-endian).
 const (
@@ -63,6 +66,7 @@ func filter() []unix.SockFilter {
 	when(unix.BPF_JEQ, unix.SYS_CLONE3, refuse(unix.ENOSYS))
 	unless(unix.BPF_JEQ, unix.SYS_CLONE, unix.SECCOMP_RET_ALLOW)
 	load(atFlags)
+	when(unix.BPF_JSET, namespaces, refuse(unix.EPERM))
 	unless(unix.BPF_JSET, unix.CLONE_THREAD, refuse(unix.EPERM))
 	return append(p, end(unix.SECCOMP_RET_ALLOW))
 }
