@@ -121,6 +121,26 @@ func TestServiceIsStartedOnceForAllWhoWait(t *testing.T) {
 	}
 }
 
+// What waited for a service is not charged a second time when it goes on.
+func TestAHalfUsedAccountIsEnoughForWhatWaitsForAService(t *testing.T) {
+	s := &starter{names: []string{service}}
+	b := start(t, allowAll, withServices(s), func(o *busOptions) { o.Quota.FDs = 10 })
+	from := b.dial(client.Options{FDs: true})
+	fd := marked(t, 2)
+	get(from.Send(call(service, "M"), nil, fd, fd, fd, fd, fd, fd))(t)
+	settle(t, from)
+	s.starts(t, 1)
+	program := b.dial(client.Options{FDs: true})
+	requestName(program, t, service, 0)
+	for {
+		m := next(t, program)
+		if m.Member == "M" {
+			checkFDs(t, m, 2, 2, 2, 2, 2, 2)
+			return
+		}
+	}
+}
+
 // Report 22 (dbus-broker#209, #28): a start that fails is told at once, and
 // the next request tries again.
 func TestFailedStartIsToldAndForgotten(t *testing.T) {

@@ -103,7 +103,7 @@ func (b *Bus) buryOne(p *Peer) {
 	b.hold(p, nil)
 	closeAll(waiting)
 	p.in = inbound{}
-	rawio.Close(p.fd) // and so nothing waits for it any more
+	b.closeSocket(p)
 	switch {
 	case p.name == "":
 		b.incomplete--
@@ -136,6 +136,7 @@ func (b *Bus) end() {
 		closeAll(p.in.fds)
 		rawio.Close(p.fd)
 	}
+	b.endUnread()
 	for _, l := range b.listeners {
 		if err := l.Close(); err != nil {
 			b.log.Warn("socket not removed", slog.Any("err", err))

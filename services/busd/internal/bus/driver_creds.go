@@ -86,7 +86,8 @@ func writeBytes(e *wire.Encoder, s string) {
 }
 
 // getCredentials answers with all that is known of a connection. Only who can
-// take a file descriptor is given one of the process.
+// take a file descriptor, and has no more of them unread than its user may, is
+// given one of the process.
 func (b *Bus) getCredentials(p *Peer, d *wire.Decoder) *refusal {
 	of, itself, why := b.about(d.String(), "credentials")
 	if why != nil {
@@ -96,7 +97,7 @@ func (b *Bus) getCredentials(p *Peer, d *wire.Decoder) *refusal {
 	var groups []uint32
 	if !itself {
 		who, groups, label = of.who, b.groups(of), of.securityLabel()
-		if p.fdsAllowed {
+		if p.fdsAllowed && b.hasRoom(p.user, p, 0, 1) {
 			pidfd = of.processFD()
 		}
 	}

@@ -27,6 +27,7 @@ type Now struct {
 
 // Stats is a copy of what was counted.
 func (b *Bus) Stats() Stats {
+	b.lookAll()
 	s := b.stats
 	s.Now = Now{
 		Connections: b.completed, Incomplete: b.incomplete, Names: b.names.Len(), Rules: b.rules.Len(),
@@ -40,7 +41,7 @@ func (b *Bus) Stats() Stats {
 			s.Now.Monitors++
 		}
 		s.Now.WaitingBytes += int64(p.out.bytes)
-		s.Now.WaitingFDs += int64(p.out.fds)
+		s.Now.WaitingFDs += int64(p.out.fds + p.unread())
 	}
 	return s
 }
@@ -103,6 +104,7 @@ func (b *Bus) getConnectionStats(p *Peer, d *wire.Decoder) *refusal {
 	case itself:
 		return refused(invalidArgs, "The bus has no statistics of itself as a connection: see GetStats")
 	}
+	b.look(of)
 	c := b.openCounts(p)
 	c.e.DictEntry()
 	c.e.String("UniqueName")
@@ -114,7 +116,7 @@ func (b *Bus) getConnectionStats(p *Peer, d *wire.Decoder) *refusal {
 	c.add("IncomingBytes", len(of.in.rest())+of.in.got)
 	c.add("IncomingUnixFDs", len(of.in.fds))
 	c.add("OutgoingBytes", of.out.bytes)
-	c.add("OutgoingUnixFDs", of.out.fds)
+	c.add("OutgoingUnixFDs", of.out.fds+of.unread())
 	c.e.CloseArray(c.mark)
 	b.say(p)
 	return nil

@@ -13,7 +13,7 @@ func (b *Bus) Left() string {
 		{"users", len(b.users)}, {"names", b.names.Len()}, {"rules", b.rules.Len()}, {"rules of monitors", b.monitors.Len()},
 		{"eavesdroppers", b.eavesdroppers}, {"pending replies", b.pendings.count}, {"starts", b.starts.len()},
 		{"descriptors of messages", b.openFDs}, {"timers", len(b.timers)}, {"peers that are ready", len(b.ready)},
-		{"peers with packets", len(b.dirty)}, {"unread descriptors", b.unread.debts}, {"peers that leave", len(b.leaving)},
+		{"peers with packets", len(b.dirty)}, {"unread descriptors", b.unread.debts}, {"peers with unread descriptors", len(b.unread.peers)}, {"peers that leave", len(b.leaving)},
 	} {
 		if c.n != 0 {
 			left += fmt.Sprintf("%d %s; ", c.n, c.what)

@@ -308,6 +308,79 @@ func TestUnreadDescriptorsAreOnTheirSendersAccount(t *testing.T) {
 	}
 }
 
+// What is sent to many at once is on the account before any of it is sent.
+func TestDescriptorsForManyAreOnOneAccount(t *testing.T) {
+	const quota, many = 20, 30
+	b := start(t, allowAll+"<allow_anonymous/>", func(o *busOptions) { o.Quota.FDs = quota })
+	from := b.dial(client.Options{Anonymous: true, FDs: true})
+	fd := marked(t, 1)
+	var lazy []*client.Conn
+	for range many {
+		lazy = append(lazy, b.dial(client.Options{FDs: true}))
+	}
+	resume := b.pause()
+	for _, to := range lazy {
+		get(from.Send(quietly(to.Name, "M"), nil, fd))(t)
+	}
+	resume()
+	settle(t, from)
+	var charged int64
+	b.Do(func() { _, charged = b.Charged(-1) })
+	got := 0
+	for _, to := range lazy {
+		for _, m := range settle(t, to) {
+			checkFDs(t, m, 1)
+			got++
+		}
+	}
+	if charged != quota || got != quota {
+		t.Errorf("%d were sent, %d are on the account, want %d", got, charged, quota)
+	}
+	if !eventually(func() bool { b.Do(func() { _, charged = b.Charged(-1) }); return charged == 0 }) {
+		t.Errorf("all were received, and %d stay on the account", charged)
+	}
+}
+
+// Who leaves them unread and is disconnected, or reads no more, and keeps its end
+// of the socket keeps them in the kernel too.
+func TestUnreadDescriptorsOfOneWhoLeaves(t *testing.T) {
+	for name, leave := range map[string]func(*client.Conn) error{
+		"disconnected":    func(c *client.Conn) error { return c.SendRaw([]byte("this is no message at all")) },
+		"reads no more":   func(c *client.Conn) error { return c.Shutdown(unix.SHUT_RD) },
+		"writes no more":  func(c *client.Conn) error { return c.Shutdown(unix.SHUT_WR) },
+		"does both":       func(c *client.Conn) error { return c.Shutdown(unix.SHUT_RDWR) },
+		"closes its side": (*client.Conn).Close,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t, allowAll+"<allow_anonymous/>")
+			from, lazy, witness := b.dial(client.Options{Anonymous: true, FDs: true}), b.dial(client.Options{FDs: true}), b.dial()
+			fd := marked(t, 1)
+			const calls = 5
+			for range calls {
+				get(from.Send(quietly(lazy.Name, "M"), nil, fd))(t)
+			}
+			settle(t, from)
+			must(t, leave(lazy))
+			get(from.Send(quietly(lazy.Name, "M"), nil))(t) // the bus notices by it that it reads no more
+			settle(t, from)
+			settle(t, witness)
+			charged := func() (n int64) {
+				b.Do(func() { b.Stats(); _, n = b.Charged(-1) })
+				return n
+			}
+			if name != "closes its side" {
+				if n := charged(); n != calls {
+					t.Errorf("%d are on the account, want %d", n, calls)
+				}
+				must(t, lazy.Close())
+			}
+			if !eventually(func() bool { return charged() == 0 }) {
+				t.Errorf("%d stay on the account", charged())
+			}
+		})
+	}
+}
+
 // The same of those that had to wait in the bus before.
 func TestDescriptorsThatWaitedAreOnTheirSendersAccount(t *testing.T) {
 	b := start(t, allowAll+"<allow_anonymous/>")

@@ -15,6 +15,8 @@ type packet struct {
 	big   *body  // the rest of a big one
 	fds   *fdSet // nil for most
 	payer *user  // whose quota it counts against should it have to wait
+
+	charged bool // with the descriptors, which wait in any case
 }
 
 func (k *packet) size() int {
@@ -36,8 +38,11 @@ type outbound struct {
 	fds      int    // in waiting and in turn
 	position uint64 // bytes that the socket took, ever
 	debts    []debt
-	lent     []debt // for descriptors that the socket took; see unread
-	listed   bool   // in unread
+
+	// Descriptors that the socket took, and nobody has received; see unread.
+	lent   []debt
+	listed bool // there
+	held   bool // it has left, and its socket is kept
 
 	// A mark is the end of what waited at some moment. It has to be reached in
 	// time, however much came on top since; a trickle is not progress.
@@ -75,11 +80,14 @@ func (b *Bus) queue(p *Peer, k packet) {
 	if l := len(o.turn); l > 0 && k.big == nil && k.fds == nil && o.turn[l-1].big == nil && o.turn[l-1].fds == nil && o.turn[l-1].payer == k.payer && o.turn[l-1].at+o.turn[l-1].n == k.at {
 		o.turn[l-1].n += k.n
 	} else {
-		o.turn = append(o.turn, k)
 		if k.fds != nil {
 			k.fds.refs++
 			o.fds += len(k.fds.fds)
+			if k.charged = k.payer.take(0, len(k.fds.fds)); k.charged {
+				k.payer.uses++
+			}
 		}
+		o.turn = append(o.turn, k)
 		if k.big != nil {
 			k.big.refs++
 		}
@@ -124,6 +132,9 @@ func (b *Bus) flushEarly() {
 func (b *Bus) forget(o *outbound) {
 	for i := range o.turn {
 		if k := &o.turn[i]; k.fds != nil {
+			if k.charged {
+				b.settle(&debt{fds: len(k.fds.fds), payer: k.payer})
+			}
 			o.fds -= len(k.fds.fds)
 			b.releaseFDs(k.fds)
 		}
@@ -165,8 +176,8 @@ func (b *Bus) send(p *Peer) {
 		p.out.position += uint64(n)
 		b.stats.SentBytes += uint64(n)
 		b.stats.Sends++
-		if fds := left[0].descriptors(); n > 0 && len(fds) > 0 {
-			b.lend(p, left[0].payer, len(fds), p.out.position-uint64(n)+1)
+		if n > 0 { // descriptors go with the first byte
+			b.lend(p, &left[0], p.out.position-uint64(n)+1)
 		}
 		if n < total {
 			b.keep(p, left[:end], n)

@@ -118,15 +118,20 @@ func (b *Bus) add(s *start, r request) {
 
 // endRequest ends the waiting of a request, and what it costs its user.
 func (b *Bus) endRequest(r *request) {
-	if r.payer != nil {
-		fds := 0
-		if r.fds != nil {
-			fds = len(r.fds.fds)
-		}
-		r.payer.give(len(r.message), fds)
-		b.leave(r.payer)
-	}
+	b.unchargeRequest(r)
 	b.releaseFDs(r.fds)
+}
+
+func (b *Bus) unchargeRequest(r *request) {
+	if r.payer == nil {
+		return
+	}
+	d := debt{bytes: len(r.message), payer: r.payer}
+	if r.fds != nil {
+		d.fds = len(r.fds.fds)
+	}
+	b.settle(&d)
+	r.payer = nil
 }
 
 // started notes that a name has come; what waited for it goes on when the
@@ -182,6 +187,7 @@ func (b *Bus) resumeOne(name string, r *request) {
 		b.give(to, packet{at: len(b.arena) - len(r.message), n: len(r.message)})
 		return
 	}
+	b.unchargeRequest(r) // or it would be charged twice
 	if why := b.restored(r, func() *refusal { return b.unicast(r.from, to, &b.msg) }); why != nil {
 		b.refuse(r.from, why)
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"quartet/services/busd/internal/bus"
 	"quartet/services/busd/internal/client"
 	"quartet/services/busd/internal/wire"
 )
@@ -37,12 +38,9 @@ func TestHundredThousandConnectionsAndCallsLeaveNothing(t *testing.T) {
 	for range workers {
 		must(t, <-ended)
 	}
-	if !eventually(func() bool { return b.stats().Now.Connections == 1 }) {
+	// The last of them may not have been accepted yet.
+	if !eventually(func() bool { return b.stats().Now == bus.Now{Connections: 1} }) {
 		t.Errorf("%+v", b.stats().Now)
-	}
-	s := b.stats()
-	if s.Now.Names+s.Now.Rules+s.Now.PendingReplies+s.Now.OpenFDs+s.Now.Activations+s.Now.Incomplete != 0 || s.Now.WaitingBytes != 0 {
-		t.Errorf("%+v", s.Now)
 	}
 	get(b.dial().Send(quietly(to.Name, "Last"), nil))(t)
 	read()

@@ -3,61 +3,78 @@ package bus
 import (
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"quartet/services/busd/internal/rawio"
 )
 
-// lookEvery is how often it is looked whether descriptors have been received,
-// while nothing else asks.
-const lookEvery = time.Second
+// It is looked whether descriptors have been received when an account is used
+// up, after so many messages to one peer, and this often, less and less as long
+// as they are not.
+const (
+	lookAfter   = 64
+	lookEvery   = time.Second
+	lookAtLeast = time.Minute
+)
 
 // unread knows to whom descriptors were sent that nobody may have received yet.
 // The kernel counts those against the bus, all together and up to
 // RLIMIT_NOFILE; beyond it refuses descriptors to everybody (ETOOMANYREFS). So
-// they stay on the account of whoever asked for them until they are received.
+// they stay on the account of whoever asked for them until they are received,
+// and as long the bus keeps the socket of a peer that left: closing it would
+// not take them out of the kernel, and nobody would know when they are gone.
 type unread struct {
 	peers []*Peer
 	debts int // of them all
 	look  timer
-	turn  uint64 // in which all were looked at last
+	every time.Duration // until the next look
+	turn  uint64        // in which all were looked at last
 }
 
-// lend charges payer for n descriptors that p's socket has just taken, until
-// what it sends is received up to a position.
-func (b *Bus) lend(p *Peer, payer *user, n int, until uint64) {
-	if payer.uses == 0 { // as in charge
-		payer = b.join(payer.uid, payer.known)
-		defer b.leave(payer)
-	}
-	if !payer.take(0, n) {
-		b.stats.OverLimit++
+// lend leaves the charge for descriptors that p's socket has just taken where
+// it is until what it sends is received up to a position.
+func (b *Bus) lend(p *Peer, k *packet, until uint64) {
+	if !k.charged {
 		return
 	}
-	payer.uses++
-	b.lent(p, debt{until: until, fds: n, payer: payer})
+	k.charged = false
+	b.lent(p, debt{until: until, fds: len(k.fds.fds), payer: k.payer})
 }
 
 // lent is for descriptors that are charged already.
 func (b *Bus) lent(p *Peer, d debt) {
 	u := &b.unread
-	if u.debts == 0 { // who is still listed has left or has received all
-		for _, other := range u.peers {
-			other.out.listed = false
-		}
-		clear(u.peers)
-		u.peers = u.peers[:0]
-	}
 	if !p.out.listed {
 		p.out.listed = true
 		u.peers = append(u.peers, p)
 	}
 	p.out.lent = append(p.out.lent, d)
 	u.debts++
-	if u.look.index == 0 {
+	if u.every != lookEvery || u.look.index == 0 {
+		u.every = lookEvery
 		if u.look.fire == nil {
-			u.look.fire = b.lookAll
+			u.look.fire = b.lookRegularly
 		}
 		b.set(&u.look, lookEvery)
 	}
+	if len(p.out.lent)%lookAfter == 0 {
+		b.look(p)
+		b.nobodyLeft()
+	}
+}
+
+// lookRegularly is what the timer does.
+func (b *Bus) lookRegularly() {
+	u := &b.unread
+	before := u.debts
+	b.lookAll()
+	if u.debts == 0 {
+		return
+	}
+	if u.debts == before {
+		u.every = min(2*u.every, lookAtLeast)
+	}
+	b.set(&u.look, u.every)
 }
 
 // lookAll gives back what was received by anybody.
@@ -67,21 +84,40 @@ func (b *Bus) lookAll() {
 	kept := u.peers[:0]
 	for _, p := range u.peers {
 		b.look(p)
-		if p.out.listed = len(p.out.lent) > 0; p.out.listed {
+		if len(p.out.lent) > 0 {
 			kept = append(kept, p)
+			continue
+		}
+		p.out.listed = false
+		if p.out.held {
+			p.out.held = false
+			rawio.Close(p.fd)
+			b.fdFreed()
 		}
 	}
 	clear(u.peers[len(kept):])
 	u.peers = kept
+	b.nobodyLeft()
+}
+
+// nobodyLeft forgets everybody when all was received.
+func (b *Bus) nobodyLeft() {
+	u := &b.unread
 	if u.debts > 0 {
-		b.set(&u.look, lookEvery)
+		return
 	}
+	b.cancel(&u.look)
+	for _, p := range u.peers {
+		p.out.listed = false
+	}
+	u.peers = nil
 }
 
 // look gives back what p has received. What its socket still holds is no more
 // than the kernel says, which counts its own overhead too.
 func (b *Bus) look(p *Peer) {
-	if len(p.out.lent) == 0 {
+	o := &p.out
+	if len(o.lent) == 0 {
 		return
 	}
 	left, err := rawio.Unread(p.fd)
@@ -89,42 +125,39 @@ func (b *Bus) look(p *Peer) {
 		return
 	}
 	n := 0
-	for n < len(p.out.lent) && p.out.lent[n].until+uint64(left) <= p.out.position {
+	for n < len(o.lent) && o.lent[n].until+uint64(left) <= o.position {
+		b.settle(&o.lent[n])
 		n++
 	}
-	b.giveBack(&p.out, n)
-}
-
-// giveBack settles the first n of what a peer was lent.
-func (b *Bus) giveBack(o *outbound, n int) {
-	for i := range n {
-		b.settle(&o.lent[i])
-	}
 	o.lent = shift(o.lent, n)
-	if b.unread.debts -= n; b.unread.debts == 0 {
-		b.cancel(&b.unread.look)
+	b.unread.debts -= n
+}
+
+// closeSocket closes the socket of a peer that leaves, or lets lookAll do it.
+func (b *Bus) closeSocket(p *Peer) {
+	if b.look(p); len(p.out.lent) == 0 {
+		rawio.Close(p.fd) // and so nothing waits for it any more
+		b.nobodyLeft()
+		return
+	}
+	b.poll.Remove(p.fd)
+	_ = unix.Shutdown(p.fd, unix.SHUT_RDWR) // what it has not read it still may
+	p.out.held = true
+}
+
+// endUnread closes what closeSocket did not.
+func (b *Bus) endUnread() {
+	for _, p := range b.unread.peers {
+		if p.out.held {
+			rawio.Close(p.fd)
+		}
 	}
 }
 
-// hasRoom says whether a user may have this wait for a peer as well. Whoever
-// keeps up gets its messages in any case, for nothing of them is expected to
-// wait, but for big ones, which are more than a socket takes, and descriptors,
-// which wait in the socket.
-func (b *Bus) hasRoom(payer *user, p *Peer, bytes, fds int) bool {
-	o := &p.out
-	if len(o.waiting) > 0 || bytes >= bigMessage {
-		bytes += o.turnBytes
-	} else if bytes = 0; fds == 0 {
-		return true
-	} else {
-		fds += o.fds // of this turn, which are charged when they are sent
+// unread is how many descriptors its socket took and p may not have received.
+func (p *Peer) unread() (n int) {
+	for i := range p.out.lent {
+		n += p.out.lent[i].fds
 	}
-	if payer.could(bytes, fds) {
-		return true
-	}
-	if fds == 0 || b.unread.turn == b.turn {
-		return false
-	}
-	b.lookAll()
-	return payer.could(bytes, fds)
+	return n
 }

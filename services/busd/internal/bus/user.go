@@ -61,6 +61,30 @@ func (u *user) give(bytes, fds int) {
 	}
 }
 
+// hasRoom says whether a user may have this wait for a peer as well. Whoever
+// keeps up gets its messages in any case, for nothing of them is expected to
+// wait, but for big ones, which are more than a socket takes, and descriptors,
+// which wait in the socket.
+func (b *Bus) hasRoom(payer *user, p *Peer, bytes, fds int) bool {
+	o := &p.out
+	switch keepsUp := len(o.waiting) == 0 && bytes < bigMessage; {
+	case keepsUp && fds == 0:
+		return true
+	case keepsUp:
+		bytes = 0
+	default:
+		bytes += o.turnBytes
+	}
+	if payer.could(bytes, fds) {
+		return true
+	}
+	if fds == 0 || b.unread.turn == b.turn {
+		return false
+	}
+	b.lookAll()
+	return payer.could(bytes, fds)
+}
+
 // Quota is what may wait in the bus on account of one user.
 type Quota struct {
 	Bytes int64

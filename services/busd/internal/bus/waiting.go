@@ -24,7 +24,7 @@ func (b *Bus) keep(p *Peer, packets []packet, sent int) {
 		if sent > 0 {
 			fds = nil // they went with the first byte
 		}
-		b.charge(p, k.payer, left, fds)
+		b.charge(p, k, left)
 		if sent < k.n {
 			b.keepBytes(&p.out, b.arena[k.at+sent:k.at+k.n], fds)
 			sent = k.n
@@ -65,31 +65,35 @@ func (b *Bus) keepBytes(o *outbound, data []byte, fds *fdSet) {
 	}
 }
 
-// charge lets payer answer for bytes that wait for p. What goes beyond its quota
-// waits all the same: hasRoom let it pass, it is no more than a turn's, and p,
-// who kept up so far, is not to suffer for whoever has used up the quota.
-func (b *Bus) charge(p *Peer, payer *user, bytes int, fds *fdSet) {
-	if payer.uses == 0 { // its last connection has left in this very turn
-		payer = b.join(payer.uid, payer.known)
-		defer b.leave(payer)
+// charge lets the payer of a packet answer for bytes of it that wait for p, and
+// for its descriptors if they do. Bytes that go beyond its quota wait all the
+// same: hasRoom let them pass, they are no more than a turn's, and p, who kept up
+// so far, is not to suffer for whoever has used up the quota.
+func (b *Bus) charge(p *Peer, k *packet, bytes int) {
+	d := debt{bytes: bytes, payer: k.payer}
+	if k.charged {
+		k.charged = false
+		d.fds = len(k.fds.fds)
+	} else {
+		if d.payer.uses == 0 { // its last connection has left in this very turn
+			d.payer = b.join(d.payer.uid, d.payer.known)
+		} else {
+			d.payer.uses++
+		}
 	}
-	descriptors := 0
-	if fds != nil {
-		descriptors = len(fds.fds)
-	}
-	if !payer.take(bytes, descriptors) {
+	if !d.payer.take(d.bytes, 0) {
 		b.stats.OverLimit++
-		return
+		d.bytes = 0
 	}
 	o := &p.out
-	end := o.position + uint64(o.bytes) + uint64(bytes)
-	if l := len(o.debts); l > 0 && o.debts[l-1].payer == payer && o.debts[l-1].bytes < waitingChunk && descriptors == 0 {
-		o.debts[l-1].until = end
-		o.debts[l-1].bytes += bytes
+	d.until = o.position + uint64(o.bytes) + uint64(bytes)
+	if l := len(o.debts); l > 0 && d.fds == 0 && o.debts[l-1].fds == 0 && o.debts[l-1].payer == d.payer && o.debts[l-1].bytes < waitingChunk {
+		o.debts[l-1].until = d.until
+		o.debts[l-1].bytes += d.bytes
+		b.leave(d.payer)
 		return
 	}
-	payer.uses++
-	o.debts = append(o.debts, debt{until: end, bytes: bytes, fds: descriptors, payer: payer})
+	o.debts = append(o.debts, d)
 }
 
 // drain goes on with what waits for a peer, when its socket has room again.
@@ -119,14 +123,15 @@ func (b *Bus) drain(p *Peer) {
 			if n = len(o.waiting[0].data); len(o.waiting) > 1 && o.waiting[1].big != nil {
 				n += len(o.waiting[1].data) - o.waiting[1].from
 			}
-			total = n
+			b.advance(p, n, false)
+			continue
 		case err != nil:
 			b.unsendable(p, err)
 			return
 		}
 		b.stats.SentBytes += uint64(n)
 		b.stats.Sends++
-		b.advance(p, n)
+		b.advance(p, n, true)
 		if n < total {
 			return
 		}
@@ -134,10 +139,16 @@ func (b *Bus) drain(p *Peer) {
 	b.await(p)
 }
 
-// advance takes n bytes off what waits.
-func (b *Bus) advance(p *Peer, n int) {
+// advance takes n bytes off what waits: the socket has taken them, or they are
+// dropped. Positions count both.
+func (b *Bus) advance(p *Peer, n int, taken bool) {
 	o := &p.out
 	o.position += uint64(n)
+	if !taken {
+		for i := range o.lent {
+			o.lent[i].until += uint64(n)
+		}
+	}
 	o.bytes -= n
 	done := 0
 	for n > 0 {
@@ -158,7 +169,7 @@ func (b *Bus) advance(p *Peer, n int) {
 	o.waiting = shift(o.waiting, done)
 	settled := 0
 	for settled < len(o.debts) && o.debts[settled].until <= o.position {
-		if d := o.debts[settled]; d.fds > 0 {
+		if d := o.debts[settled]; d.fds > 0 && taken {
 			d.payer.give(d.bytes, 0)
 			d.bytes = 0
 			b.lent(p, d)
@@ -230,7 +241,6 @@ func (b *Bus) discard(o *outbound) {
 	for i := range o.debts {
 		b.settle(&o.debts[i])
 	}
-	b.giveBack(o, len(o.lent))
 	b.cancel(&o.stall)
 	o.waiting, o.debts, o.bytes = nil, nil, 0
 }

@@ -19,7 +19,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"quartet/services/busd/internal/address"
 )
@@ -88,6 +91,22 @@ func Connect(list string, timeout time.Duration) (*Conn, error) {
 		failures = append(failures, fmt.Errorf("connect to %s: %w", a, err))
 	}
 	return nil, errors.Join(failures...)
+}
+
+// Shutdown ends one direction of the connection or both, which stays open, as
+// shutdown(2) does with SHUT_RD, SHUT_WR or SHUT_RDWR.
+func (c *Conn) Shutdown(how int) error {
+	socket, ok := c.net.(syscall.Conn)
+	if !ok {
+		return errors.New("this transport has no directions")
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.Shutdown(int(fd), how) })
+	return errors.Join(err, failed)
 }
 
 // Close ends the connection and closes the descriptors of messages that nobody
