@@ -144,9 +144,8 @@ func (c *conn) write(b []byte) error {
 		case err == unix.EINTR:
 			continue
 		case err == unix.EAGAIN && c.watched:
-			ready := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLOUT}}
-			if n, err := unix.Poll(ready, int(patience.Milliseconds())); n == 0 || err != nil && err != unix.EINTR {
-				return fmt.Errorf("write: %w", errors.Join(errLate, err))
+			if err := c.await(unix.POLLOUT); err != nil {
+				return fmt.Errorf("write: %w", err)
 			}
 			continue
 		case err != nil:
@@ -164,6 +163,25 @@ func (c *conn) writeFD(b []byte, rights []byte) error {
 		return fmt.Errorf("write with a descriptor: %w", late(err))
 	}
 	return c.write(b[n:])
+}
+
+// await waits until there is something to read, or room to write, as clients of
+// every D-Bus library do. One that blocked in the read itself would be woken by
+// the kernel, for nothing, whenever the bus takes what it has written.
+func (c *conn) await(events int16) error {
+	ready := []unix.PollFd{{Fd: int32(c.fd), Events: events}}
+	for {
+		n, err := unix.Poll(ready, int(patience.Milliseconds()))
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return err
+		case n == 0:
+			return errLate
+		}
+		return nil
+	}
 }
 
 // send gives a message the next serial and writes it.
@@ -199,6 +217,11 @@ func (c *conn) fill() error {
 		c.lo = 0
 	}
 	for {
+		if !c.watched {
+			if err := c.await(unix.POLLIN); err != nil {
+				return fmt.Errorf("read: %w", err)
+			}
+		}
 		n, err := c.receive(c.buf[c.hi:])
 		switch {
 		case err == unix.EINTR:
