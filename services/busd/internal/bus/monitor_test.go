@@ -69,6 +69,7 @@ func TestMonitorsRulesChoose(t *testing.T) {
 	get(to.RequestName("com.example.To", 0))(t)
 	get(from.RequestName("com.example.From", 0))(t)
 	settle(t, to)
+	settle(t, from)
 	for rule, want := range map[string]int{
 		"destination='com.example.To'":                  2,
 		"destination='" + to.Name + "'":                 2,
