@@ -20,8 +20,8 @@ const (
 // unread knows to whom descriptors were sent that nobody may have received yet.
 // The kernel counts those against the bus, all together and up to
 // RLIMIT_NOFILE; beyond it refuses descriptors to everybody (ETOOMANYREFS). So
-// they stay on the account of whoever asked for them until they are received,
-// and as long the bus keeps the socket of a peer that left: closing it would
+// they stay on the account of whoever asked for them until they are received.
+// For as long the bus keeps the socket of a peer that has left: closing it would
 // not take them out of the kernel, and nobody would know when they are gone.
 type unread struct {
 	peers []*Peer

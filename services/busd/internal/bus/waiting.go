@@ -71,15 +71,14 @@ func (b *Bus) keepBytes(o *outbound, data []byte, fds *fdSet) {
 // so far, is not to suffer for whoever has used up the quota.
 func (b *Bus) charge(p *Peer, k *packet, bytes int) {
 	d := debt{bytes: bytes, payer: k.payer}
-	if k.charged {
+	switch {
+	case k.charged: // and so used
 		k.charged = false
 		d.fds = len(k.fds.fds)
-	} else {
-		if d.payer.uses == 0 { // its last connection has left in this very turn
-			d.payer = b.join(d.payer.uid, d.payer.known)
-		} else {
-			d.payer.uses++
-		}
+	case d.payer.uses == 0: // its last connection has left in this very turn
+		d.payer = b.join(d.payer.uid, d.payer.known)
+	default:
+		d.payer.uses++
 	}
 	if !d.payer.take(d.bytes, 0) {
 		b.stats.OverLimit++
