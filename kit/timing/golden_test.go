@@ -48,9 +48,11 @@ func TestNamesStayAsTheyAre(t *testing.T) {
 
 // useEverything uses each instrument with each of its attributes.
 func useEverything(t *testing.T, in *timing.Instruments) {
-	synctest.Test(t, func(t *testing.T) { useRequests(t, in) })
-	useBudget(t, in)
-	useLock(t, in)
+	synctest.Test(t, func(t *testing.T) {
+		useRequests(t, in)
+		useBudget(t, in)
+		useLock(t, in)
+	})
 	usePool(t, in)
 	useJournal(t, in)
 	in.ObserveTelemetryErrors(func() int64 { return 1 })
