@@ -7,7 +7,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -155,8 +158,13 @@ func BenchmarkFlood(b *testing.B) {
 // handler does nothing. An operation is one post, at the median, with the way
 // there and back. How long the bot itself took for it, from its last byte to the
 // answer, is of its own histogram: the bound of the bucket in which it ends.
+// How long this machine lets a program stand still that waits for nothing is
+// measured before: no server on it is quicker than that with every post.
 func BenchmarkWebhookPosts(b *testing.B) {
 	for b.Loop() {
+		stood := standstills(time.Duration(seconds(b)) * time.Second)
+		b.ReportMetric(1e6*slices.Max(stood), "machine-max-us")
+		b.ReportMetric(slower(stood, time.Millisecond), "machine-over-1ms")
 		hook, bare := stack.FreeAddr(b), stack.FreeAddr(b)
 		w := stack.StartBotd(b, stack.Options{
 			Env:    []string{"BOTD_WEBHOOK_ADDR=" + hook, "BOTD_COOLDOWN=0", "BOTD_SENDER_WAITING=100", "BOTD_STATE_DIR=" + b.TempDir()},
@@ -169,6 +177,7 @@ func BenchmarkWebhookPosts(b *testing.B) {
 			for share, unit := range map[float64]string{0.5: "p50-us", 0.99: "p99-us", 0.999: "p999-us", 1: "max-us"} {
 				b.ReportMetric(1e6*stack.Quantile(took[i], share), name+unit)
 			}
+			b.ReportMetric(slower(took[i], time.Millisecond), name+"over-1ms")
 		}
 		b.ReportMetric(1e9*stack.Quantile(took[0], 0.5), "ns/op")
 		stack.Until(b, "all frames are read", func() (any, bool) {
@@ -185,6 +194,44 @@ func BenchmarkWebhookPosts(b *testing.B) {
 		}
 		p.Kill()
 	}
+}
+
+// standstills reads the clock on every processor at once and returns how long
+// each of them was kept from it, in seconds, where that was over 0.1 ms.
+func standstills(during time.Duration) []float64 {
+	var mu sync.Mutex
+	all := []float64{0}
+	var wait sync.WaitGroup
+	for range runtime.NumCPU() {
+		wait.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			var own []float64
+			for began, last := time.Now(), time.Now(); last.Sub(began) < during; {
+				now := time.Now()
+				if d := now.Sub(last); d > 100*time.Microsecond {
+					own = append(own, d.Seconds())
+				}
+				last = now
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, own...)
+		})
+	}
+	wait.Wait()
+	return all
+}
+
+// slower counts what took longer than limit.
+func slower(took []float64, limit time.Duration) float64 {
+	n := 0.0
+	for _, t := range took {
+		if t > limit.Seconds() {
+			n++
+		}
+	}
+	return n
 }
 
 // postAll posts n frames to each of some servers, in turn, and returns for each
