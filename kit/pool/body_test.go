@@ -112,7 +112,7 @@ func TestACallEndsOnce(t *testing.T) {
 func TestTheTimeoutEndsAForgottenBody(t *testing.T) {
 	s := serve(t, lengths)
 	var seen calls
-	c := client(t, pool.Options{Start: seen.start, Timeout: 30 * time.Millisecond})
+	c := client(t, pool.Options{Start: seen.start, Timeout: 300 * time.Millisecond})
 	resp, err := c.Do("test", request(t, "GET", s.URL+"/5?hang", ""))
 	if err != nil {
 		t.Fatal(err)

@@ -154,7 +154,7 @@ func TestErrUnsentTellsWhatThePeerCannotHave(t *testing.T) {
 	errForbidden, errBored := errors.New("forbidden"), errors.New("bored")
 	bored := func(ctx context.Context) context.Context {
 		ctx, cancel := context.WithCancelCause(ctx)
-		time.AfterFunc(30*time.Millisecond, func() { cancel(errBored) })
+		time.AfterFunc(300*time.Millisecond, func() { cancel(errBored) }) // it has long been sent
 		return ctx
 	}
 	for name, tc := range map[string]struct {
@@ -170,7 +170,7 @@ func TestErrUnsentTellsWhatThePeerCannotHave(t *testing.T) {
 		"refused, TLS":    {url: strings.Replace(gone.URL, "http:", "https:", 1), unsent: true, is: syscall.ECONNREFUSED},
 		"no tls":          {url: strings.Replace(plain.URL, "http:", "https:", 1), unsent: true},
 		"no answer":       {o: pool.Options{HeaderTimeout: 30 * time.Millisecond}, url: hang.URL, is: context.DeadlineExceeded},
-		"call too long":   {o: pool.Options{Timeout: 30 * time.Millisecond}, url: hang.URL, is: context.DeadlineExceeded},
+		"call too long":   {o: pool.Options{Timeout: 300 * time.Millisecond}, url: hang.URL, is: context.DeadlineExceeded},
 		"caller gives up": {url: hang.URL, ctx: bored, is: errBored, too: context.Canceled},
 		"given up before": {url: hang.URL, ctx: func(ctx context.Context) context.Context {
 			ctx, cancel := context.WithCancelCause(ctx)

@@ -91,7 +91,7 @@ func TestReplyOfUnknownOutcomeIsNotRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kot := echo()
 			kot.Limits.User = time.Hour
-			r := newRig(t, bot.Options{SendTimeout: 200 * time.Millisecond}, kot)
+			r := newRig(t, bot.Options{SendTimeout: time.Second}, kot)
 			r.answerSendsWith(answer)
 			r.say("ala", "!echo 1")
 			r.next()

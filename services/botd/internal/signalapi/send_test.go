@@ -298,7 +298,7 @@ func TestSendWithoutAnswerIsUnknown(t *testing.T) {
 				calls <- struct{}{}
 				handler(w, r)
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			_, err := c.Send(ctx, transport.Outgoing{Chat: transport.Chat{User: "u"}, Text: "x"})
 			if !errors.Is(err, transport.ErrOutcomeUnknown) {
