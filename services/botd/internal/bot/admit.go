@@ -147,7 +147,10 @@ func (b *Bot) leave(ctx context.Context, m *message, reason dropReason) {
 // drop counts a message that will not be served.
 func (b *Bot) drop(ctx context.Context, m *message, reason dropReason) {
 	b.Counters.drop(ctx, reason)
-	if reason != dropShutdown || m.finished != nil { // what a stop leaves waits for the next start
+	switch {
+	case reason == dropUnknownCommand:
+		b.note(ctx, m, ledger.NoCommand)
+	case reason != dropShutdown || m.finished != nil: // what a stop leaves waits for the next start
 		b.note(ctx, m, ledger.Dropped)
 	}
 	m.end(verdict{err: fmt.Errorf("dropped: %s", reason)})

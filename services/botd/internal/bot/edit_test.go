@@ -58,6 +58,34 @@ func TestEditIntoACommandIsAnsweredOnce(t *testing.T) {
 	}
 }
 
+func TestEditOfAnUnknownCommandIsAnsweredOnce(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		s := newStage(true)
+		r := s.start(t, bot.Options{}, repeat)
+		s.bring(
+			frame{from: "ala", group: home, at: 100, text: "!zzzzzzzz a"},
+			frame{from: "ala", group: home, at: 101, text: "!repeat behind it"},
+		)
+		r.answered(s.daemon, "behind it")
+		if restart {
+			r.stop()
+			r = s.start(t, bot.Options{}, repeat)
+		}
+		s.bring(
+			frame{from: "ala", group: home, at: 200, edits: 100, text: "!repeat a"},
+			frame{from: "ala", group: home, at: 200, edits: 100, text: "!repeat a"},
+			frame{from: "ala", group: home, at: 300, edits: 100, text: "!repeat b"},
+			frame{from: "ala", group: home, at: 100, text: "!repeat c"},
+		)
+		r.eventually("the rest is read", func() bool { return r.dropped("duplicate") == 3 })
+		r.eventually("answered", func() bool { return slices.Contains(s.texts(), "a") })
+		r.stop()
+		if got := s.texts(); !slices.Equal(got, []string{"behind it", "a"}) {
+			t.Errorf("restarted: %t, answered %q", restart, got)
+		}
+	}
+}
+
 func TestEditOfACommandIsNotAnsweredAgain(t *testing.T) {
 	s := newStage(true)
 	r := s.start(t, bot.Options{}, repeat)

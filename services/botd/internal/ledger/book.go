@@ -24,13 +24,25 @@ type record struct {
 	Of      int64             `json:"of,omitempty"` // of a later edit
 	Spilled bool              `json:"sp,omitempty"` // while it waits in the spill
 	Message *envelope.Message `json:"m,omitempty"`  // while it waits here
+
+	// NoCommand is that of a dropped one. It is no state of its own here, which
+	// an earlier botd would not know.
+	NoCommand bool `json:"n,omitempty"`
+}
+
+// code is the state that a record tells.
+func (r *record) code() code {
+	if r.State == Dropped && r.NoCommand {
+		return noCommand
+	}
+	return codeOf(r.State)
 }
 
 // recordOf is all that is known of a message. Called with l.mu held.
 func recordOf(e *entry) record {
 	return record{
 		Key: e.key(), State: e.state.State(), At: e.at, Begun: e.begun, Of: e.of,
-		Spilled: e.text >= inSpill, Message: e.in,
+		Spilled: e.text >= inSpill, Message: e.in, NoCommand: e.state == noCommand,
 	}
 }
 
@@ -59,7 +71,7 @@ func (l *Ledger) Apply(data []byte) error {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return err
 	}
-	state := codeOf(r.State)
+	state := r.code()
 	switch {
 	case state == noState:
 		return errors.New("no such state of a message")

@@ -71,6 +71,56 @@ func TestOneOfAMessageAndItsEditsIsTaken(t *testing.T) {
 	}
 }
 
+// Of what was no command that anybody knows the first edit is taken, and from
+// then on stands for it. Whatever else became of it stays as it is: somebody has
+// an answer, may have one, or took it back.
+func TestAnEditOfWhatWasNoCommandIsTakenOnce(t *testing.T) {
+	settled := func(s ledger.State) func(*life) error {
+		return func(l *life) error { return l.Settle(ledger.KeyOf(plain(1, 1)), s) }
+	}
+	begun := func(l *life) error { return l.Begin(ledger.KeyOf(plain(1, 1))) }
+	deleted := func(l *life) error { l.Cancel("anna", 1); return nil }
+	for name, tt := range map[string]struct {
+		became func(*life) error
+		want   bool
+	}{
+		"no command": {settled(ledger.NoCommand), true},
+		"dropped":    {settled(ledger.Dropped), false},
+		"sent":       {settled(ledger.Sent), false},
+		"failed":     {settled(ledger.Failed), false},
+		"unknown":    {settled(ledger.Unknown), false},
+		"in flight":  {begun, false},
+		"deleted":    {deleted, false},
+	} {
+		for _, compact := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " compact ", compact), func(t *testing.T) {
+				fs := powerloss.New()
+				l := open(t, fs, onDisk())
+				if _, err := l.Accept(plain(1, 1), start, false); err != nil {
+					t.Fatal(err)
+				}
+				must(t, tt.became(l))
+				if compact {
+					must(t, l.store.Compact())
+				}
+				for _, l := range []*life{open(t, fs.Clone(), onDisk()), l} {
+					if l.Known(edit(2, 5, 1)) == tt.want {
+						t.Errorf("known: %t", !tt.want)
+					}
+					if fresh, err := l.Accept(edit(2, 5, 1), start, false); fresh != tt.want || err != nil {
+						t.Errorf("fresh: %t, %v", fresh, err)
+					}
+					for _, again := range []*envelope.Message{plain(1, 1), edit(2, 5, 1), edit(1, 6, 1), edit(1, 6, 5)} {
+						if fresh, err := l.Accept(again, start, false); fresh || err != nil {
+							t.Errorf("%d, an edit of %d, is fresh: %t, %v", again.Timestamp, again.Edits, fresh, err)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
 func TestAnEditIsAnsweredByItsOwnKey(t *testing.T) {
 	fs := powerloss.New()
 	l := open(t, fs, onDisk())

@@ -52,16 +52,19 @@ const (
 	failed
 	unknown
 	dropped
+	noCommand // dropped too
 	noState
 )
 
-func (c code) State() State { return [...]State{Waiting, InFlight, Sent, Failed, Unknown, Dropped}[c] }
+func (c code) State() State {
+	return [...]State{Waiting, InFlight, Sent, Failed, Unknown, Dropped, Dropped}[c]
+}
 
 func (c code) settled() bool { return c != waiting && c != inFlight }
 
 // codeOf is noState for what is no state.
 func codeOf(s State) code {
-	i := slices.Index([]State{Waiting, InFlight, Sent, Failed, Unknown, Dropped}, s)
+	i := slices.Index([]State{Waiting, InFlight, Sent, Failed, Unknown, Dropped, NoCommand}, s)
 	if i < 0 {
 		return noState
 	}

@@ -15,6 +15,7 @@ func FuzzApply(f *testing.F) {
 	f.Add([]byte(`{"k":{"s":"a","d":1,"t":5,"e":true},"s":"waiting","at":7,"sp":true}`), []byte(`{"k":{"s":"a","d":1,"t":5,"e":true},"s":"waiting","m":{}}`))
 	f.Add([]byte(`{"k":{"s":"a","t":5,"e":true},"s":"dropped","at":7,"of":3}`), []byte(`{"k":{"s":"a","t":3},"s":"unknown","at":-8}`))
 	f.Add([]byte(`{"k":{"d":4294967297},"s":"sent","at":1}`), []byte(`{"k":{"d":1},"s":"failed","at":1}`))
+	f.Add([]byte(`{"k":{"s":"a","t":5},"s":"waiting","at":7,"m":{"Text":"!ja"}}`), []byte(`{"k":{"s":"a","t":5},"s":"dropped","n":true}`))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		l := ledger.New(store.New(nil, store.Options{}))
 		for _, raw := range [][]byte{first, second, first} {

@@ -12,8 +12,8 @@
 // the bot was killed is unknown afterwards: it may have arrived, and is never
 // sent again.
 //
-// An edit stands for the message that it edits: one of them is answered. The
-// text of a message that waits is here, or in the spill, for which this package
+// An edit stands for the message that it edits: one of them is answered. Of what
+// was no command that anybody knows, that is the edit. The text of a message that waits is here, or in the spill, for which this package
 // only tells what still waits.
 //
 //	take.go    what comes in
@@ -66,7 +66,7 @@ func KeyOf(m *envelope.Message) Key {
 // State is what is known of a message.
 type State string
 
-// The states. The last four are settled.
+// The states. All but the first two are settled.
 const (
 	Waiting  State = "waiting"
 	InFlight State = "in_flight"
@@ -74,6 +74,10 @@ const (
 	Failed   State = "failed"  // certainly not sent
 	Unknown  State = "unknown" // may have been sent
 	Dropped  State = "dropped" // not answered, for a counted reason
+
+	// NoCommand is for Settle: Dropped, because it is no command that anybody
+	// knows. An edit of it may be one.
+	NoCommand State = "no_command"
 )
 
 // Recovered is what an earlier life of the bot left behind.

@@ -47,10 +47,11 @@ func (m *memory) find(k Key) *entry {
 
 // known reports whether a message was taken, or what stands for it: its edit,
 // or of an edit any other one. What was spilled by an earlier life does not
-// count for itself.
+// count for itself, nor what was no command for its edit: nothing was answered,
+// and from now on the edit is known for both.
 func (m *memory) known(k Key) bool {
 	for e := m.names[nameOf(k.Sender, k.Timestamp)]; e != nil; e = e.next {
-		if e.is(k) && e.left() {
+		if e.is(k) && e.left() || k.Edit && !e.edit && e.state == noCommand {
 			continue
 		}
 		if e.edit || k.Edit || e.is(k) {

@@ -16,7 +16,7 @@ func (l *Ledger) Begin(k Key, with ...store.Record) error {
 	defer l.store.Step()()
 	l.mu.Lock()
 	e := l.find(k)
-	if e == nil || e.state == dropped {
+	if e == nil || e.state.State() == Dropped {
 		l.mu.Unlock()
 		return ErrCancelled
 	}
@@ -44,7 +44,7 @@ func (l *Ledger) Settle(k Key, s State, with ...store.Record) error {
 	}
 	l.move(e, to)
 	l.mu.Unlock()
-	return l.write(with, record{Key: k, State: s})
+	return l.write(with, record{Key: k, State: to.State(), NoCommand: to == noCommand})
 }
 
 // Cancel is for a message that its author deleted, or an edit of it: what of it

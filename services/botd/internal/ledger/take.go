@@ -7,7 +7,8 @@ import (
 )
 
 // Known reports whether a message was taken before; of an edit, whether the
-// message that it edits or an earlier edit was, from whichever device.
+// message that it edits or an earlier edit was, from whichever device, and was
+// not NoCommand.
 func (l *Ledger) Known(m *envelope.Message) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
