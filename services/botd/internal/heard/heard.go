@@ -40,11 +40,12 @@ func (b *Book) Last() time.Time {
 }
 
 // Note writes down that Signal was heard of. An earlier time than the last is
-// none: clocks are turned back.
+// none: clocks are turned back. But if the last is yet to come the clock was
+// ahead, and every gap until then would be none.
 func (b *Book) Note(at time.Time) error {
 	ms := at.UnixMilli()
 	b.mu.Lock()
-	if ms <= b.last {
+	if ahead := b.last > time.Now().UnixMilli(); ms == b.last || ms < b.last && !ahead {
 		b.mu.Unlock()
 		return nil
 	}
@@ -69,7 +70,7 @@ func (b *Book) Apply(data []byte) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.last = max(b.last, r.Last)
+	b.last = r.Last // the last that was written, also where it is earlier: see Note
 	return nil
 }
 

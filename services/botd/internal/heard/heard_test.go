@@ -2,6 +2,7 @@ package heard_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"quartet/kit/journal/powerloss"
@@ -47,6 +48,36 @@ func TestLastTimeOutlivesAKill(t *testing.T) {
 	if got := short.Last(); !got.Equal(want) {
 		t.Errorf("after the store was shortened %v, want %v", got, want)
 	}
+}
+
+// A clock that was ahead is believed until it is set, and no longer.
+func TestClockThatWasAheadIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fs := powerloss.New()
+		b, w := open(t, fs)
+		if err := b.Note(time.Now().Add(365 * 24 * time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		var want time.Time
+		for range 3 {
+			time.Sleep(5 * time.Second)
+			want = time.Now()
+			if err := b.Note(want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		killed, _ := open(t, fs.Clone())
+		if got := killed.Last(); !got.Equal(want) {
+			t.Errorf("after a kill %v, want %v", got, want)
+		}
+		if err := w.Compact(); err != nil {
+			t.Fatal(err)
+		}
+		short, _ := open(t, fs.Clone())
+		if got := short.Last(); !got.Equal(want) {
+			t.Errorf("after the store was shortened %v, want %v", got, want)
+		}
+	})
 }
 
 func TestForeignRecordIsRefused(t *testing.T) {

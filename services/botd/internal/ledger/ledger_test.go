@@ -323,6 +323,61 @@ func TestTakenAgainAfterItsTime(t *testing.T) {
 	}
 }
 
+// acceptAt takes a message at a moment, and settles it.
+func acceptAt(t *testing.T, l *life, n int, at time.Time) {
+	t.Helper()
+	if fresh, err := l.Accept(message(n), at, false); !fresh || err != nil {
+		t.Fatalf("%t, %v", fresh, err)
+	}
+	must(t, l.Settle(key(n), ledger.Sent))
+}
+
+// A clock that was ahead once keeps nothing for ever, neither what came then nor
+// what came after it.
+func TestClockThatWasAheadKeepsNothing(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	fs := powerloss.New()
+	l := open(t, fs, onDisk())
+	acceptAt(t, l, 1, start.Add(year))
+	for n := range 100 {
+		acceptAt(t, l, n+2, start.Add(time.Duration(n)*time.Second))
+	}
+	l = open(t, fs.Clone(), onDisk())
+	tidy(t, l, start.Add(time.Hour))
+	if n := ledger.Len(l.Ledger); n != 101 {
+		t.Errorf("%d are remembered before their time", n)
+	}
+	acceptAt(t, l, 200, start.Add(year)) // and it is ahead again, and set
+	for n := range 24 {
+		tidy(t, l, start.Add(time.Duration(n+2)*time.Hour))
+		if accept(t, l, 200) {
+			t.Fatal("forgotten before its time")
+		}
+	}
+	if n := ledger.Len(l.Ledger); n != 2 {
+		t.Errorf("%d are remembered of those that are over", n)
+	}
+	tidy(t, l, start.Add(26*time.Hour))
+	if n := ledger.Len(l.Ledger); n != 0 {
+		t.Errorf("%d are remembered for ever", n)
+	}
+}
+
+// One that is far behind, as after a loss of power, forgets nothing: just then
+// what was answered may come again.
+func TestClockThatIsBehindForgetsNothing(t *testing.T) {
+	l := open(t, powerloss.New(), onDisk())
+	acceptAt(t, l, 1, start)
+	for n := range 10 {
+		tidy(t, l, time.UnixMilli(0).Add(time.Duration(n)*time.Hour))
+	}
+	tidy(t, l, start.Add(time.Hour))
+	tidy(t, l, start.Add(ledger.Retention-time.Second))
+	if accept(t, l, 1) {
+		t.Error("forgotten")
+	}
+}
+
 // The journal of another program is left alone.
 func TestAnotherProgramsFolder(t *testing.T) {
 	for _, record := range []string{"\x01\x02", `l{"intent":1}`, `l{"k":{"s":"a","t":1},"s":"waiting","at":1}`, `l[`} {

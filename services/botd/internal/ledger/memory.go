@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"math"
 	"time"
 
 	"quartet/services/botd/internal/envelope"
@@ -29,6 +30,8 @@ type memory struct {
 	open    int                 // of that, what is not settled
 	unknown map[*entry]struct{} // of that, what may be settled by a receipt
 	swept   time.Time           // by Tidy
+	ahead   int                 // found then, of what is far ahead of the clock
+	since   time.Time           // when that was less, or nothing
 }
 
 func newMemory(most int) memory {
@@ -70,7 +73,7 @@ func (m *memory) add(k Key, at int64) *entry {
 	m.count++
 	m.open++
 	if len(m.order) > m.limit {
-		m.sweep(0)
+		m.sweep(0, math.MaxInt64)
 	}
 	return e
 }
@@ -156,14 +159,14 @@ func (m *memory) takeBack(entries ...*entry) {
 	m.order = m.order[:last]
 }
 
-// sweep forgets what was taken before a moment, and more where there is too
-// much: what is settled, the oldest first. What was spilled that long ago is
-// not answered any more either.
-func (m *memory) sweep(before int64) {
+// sweep forgets what was taken before a moment or after another, and more where
+// there is too much: what is settled, the oldest first. What was spilled that
+// long ago is not answered any more either.
+func (m *memory) sweep(before, after int64) {
 	excess := m.count - m.most
 	kept := m.order[:0]
 	for _, e := range m.order {
-		over := e.at < before
+		over := e.at < before || e.at > after
 		switch {
 		case e.gone:
 		case e.state.settled() && (over || excess > 0), over && e.text >= inSpill:
@@ -182,10 +185,33 @@ func (m *memory) sweep(before int64) {
 func (l *Ledger) Tidy(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := now.Add(-Retention).UnixMilli()
-	if since := now.Sub(l.swept); len(l.order) == 0 || l.order[0].at >= before || since >= 0 && since < sweepPeriod {
+	// The clock may have been set, so the first need not be the oldest.
+	if since := now.Sub(l.swept); len(l.order) == 0 || since >= 0 && since < sweepPeriod {
 		return
 	}
 	l.swept = now
-	l.sweep(before)
+	l.sweep(now.Add(-Retention).UnixMilli(), l.lookAhead(now))
+}
+
+// lookAhead returns the moment after which what was taken is over: its clock was
+// far ahead. Or the clock is far behind now, as after a loss of power until the
+// time is known, and that is the very moment in which frames come again. So all
+// of it must have been here for as long as anything is remembered, in which no
+// more of it came; a clock that is set does not shorten that, and a restart
+// begins it anew. It is never forgotten earlier than other messages are.
+func (m *memory) lookAhead(now time.Time) (after int64) {
+	far, ahead := now.Add(Retention).UnixMilli(), 0
+	for _, e := range m.order {
+		if !e.gone && e.at > far {
+			ahead++
+		}
+	}
+	if ahead == 0 || ahead > m.ahead {
+		m.since = now
+	}
+	m.ahead = ahead
+	if now.Sub(m.since) < Retention {
+		return math.MaxInt64
+	}
+	return far
 }
