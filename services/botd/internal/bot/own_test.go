@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"quartet/services/botd/internal/bot"
@@ -102,4 +103,35 @@ func TestReceiptSettlesAnUnknownAnswer(t *testing.T) {
 			})
 		}
 	}
+}
+
+// After a restart nobody knows what else went out. What did before the answer was
+// begun is not that answer.
+func TestReceiptForAnotherAnswerOfAnEarlierLifeSettlesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		r := s.start(t, bot.Options{}, repeat)
+		another := time.Now().UnixMilli()
+		s.bring(frame{from: "ela", group: home, text: "!repeat for ela"})
+		r.answered(s.daemon, "for ela")
+		time.Sleep(3 * time.Second)
+		s.refuse(transport.ErrOutcomeUnknown)
+		its := time.Now().UnixMilli()
+		s.bring(frame{from: "ala", group: home, text: "!repeat for ala"})
+		r.eventually("unknown", func() bool { return r.sum("quartet.botd.send.unknown") == 1 })
+		r.stop()
+		r = s.start(t, bot.Options{}, repeat)
+		time.Sleep(time.Minute)
+		for _, tt := range []struct {
+			receipt int64
+			settled float64
+		}{{another, 0}, {its + 10, 1}} {
+			s.bring(frame{from: "ala", receipts: []int64{tt.receipt}})
+			synctest.Wait()
+			if got := r.sum("quartet.botd.send.settled"); got != tt.settled {
+				t.Errorf("%v settled, want %v", got, tt.settled)
+			}
+		}
+		r.stop()
+	})
 }

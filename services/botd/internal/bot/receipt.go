@@ -37,7 +37,13 @@ func (b *Bot) receipt(ctx context.Context, in *envelope.Message) {
 }
 
 // unsettled are the questions of somebody of which nobody knows whether they
-// were answered, and whose answer may have got a timestamp between two.
+// were answered, and whose answer may have got a timestamp between two. What an
+// earlier life sent beside them nobody knows any more: before its answer began a
+// timestamp of then is another's, and it is better not settled than by that.
 func (b *Bot) unsettled(sender string, from, to int64) []ledger.Key {
-	return b.Ledger.Unknown(sender, time.UnixMilli(from).Add(-b.options.SendTimeout-clockSkew), time.UnixMilli(to).Add(clockSkew))
+	last := time.UnixMilli(to)
+	if last.After(b.began.Add(clockSkew)) {
+		last = last.Add(clockSkew)
+	}
+	return b.Ledger.Unknown(sender, time.UnixMilli(from).Add(-b.options.SendTimeout-clockSkew), last)
 }
