@@ -17,7 +17,7 @@ type dropReason string
 
 const (
 	dropMalformed      dropReason = "malformed"       // not JSON of the expected shape
-	dropForeignAccount dropReason = "foreign_account" // for another number of the same server
+	dropForeignAccount dropReason = "foreign_account" // for another number of the same server, or for ours of an earlier run
 	dropNoSender       dropReason = "no_sender"       // nobody to answer
 	dropOwn            dropReason = "own"             // our own words came back, or somebody claims to be us
 	dropBacklogFull    dropReason = "backlog_full"    // more waits than the backlog may weigh

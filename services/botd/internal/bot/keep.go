@@ -93,8 +93,8 @@ func (b *Bot) goOn(ctx context.Context, g *errgroup.Group) {
 func (b *Bot) resume(ctx context.Context, left []ledger.Taken, placed func()) {
 	for _, w := range left {
 		m := b.again(w.Message, w.At)
-		if b.outlived(m) {
-			b.drop(ctx, m, dropStale)
+		if why := b.overdue(m); why != "" {
+			b.drop(ctx, m, why)
 		} else {
 			b.enqueue(ctx, m, true)
 		}

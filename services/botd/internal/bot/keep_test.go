@@ -140,6 +140,33 @@ func TestStaleIsNotAnswered(t *testing.T) {
 	}
 }
 
+// What was asked of another account is not answered from this one, wherever it
+// waited.
+func TestWhatAnotherAccountWasAskedIsNotAnswered(t *testing.T) {
+	for _, spilled := range []bool{false, true} {
+		fs, d := powerloss.New(), newDaemon()
+		kept, end := bot.Remember(t, fs, "state", spillBytes)
+		for n, account := range []string{"+15559990000", number, "+15559990000", number} {
+			m := &envelope.Message{Kind: envelope.KindText, Account: account, Sender: "ala", Timestamp: int64(n + 1), Text: fmt.Sprint("!repeat ", n+1)}
+			if spilled {
+				if err := kept.Spill.Push(m, time.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := kept.Ledger.Accept(m, time.Now(), spilled); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end()
+		r := startKept(t, fs, d, bot.Options{})
+		r.answered(d, "2", "4")
+		if n := r.dropped("foreign_account"); n != 2 {
+			t.Errorf("spilled: %t, %d dropped", spilled, n)
+		}
+		r.stop()
+	}
+}
+
 // While nothing can be written, what presses back is not read and loses
 // nothing; elsewhere frames are dropped and counted. The bot is not ready, and
 // is again without a message that shows it.

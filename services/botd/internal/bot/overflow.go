@@ -93,9 +93,9 @@ func (b *Bot) takeOne(ctx context.Context, m *message) error {
 	b.spilling.Lock() // until who puts messages there has told the ledger of this one
 	state := b.Ledger.StateOf(key)
 	b.spilling.Unlock()
-	if b.outlived(m) {
+	if why := b.overdue(m); why != "" {
 		if state == ledger.Waiting {
-			b.drop(ctx, m, dropStale)
+			b.drop(ctx, m, why)
 		}
 		return nil
 	}
@@ -121,6 +121,19 @@ func (b *Bot) again(in envelope.Message, at time.Time) *message {
 	m := &message{in: in, at: at, kept: true, cost: minCost + weight(&in)}
 	m.rec.Start(time.Now())
 	return m
+}
+
+// overdue returns why what was kept is not to be answered any more, "" when it
+// is. Our account may be another than before: what the old one was asked is not
+// answered by the new one. Triage takes our account in one spelling only.
+func (b *Bot) overdue(m *message) dropReason {
+	switch {
+	case m.in.Account != "" && m.in.Account != b.Number:
+		return dropForeignAccount
+	case b.outlived(m):
+		return dropStale
+	}
+	return ""
 }
 
 // outlived reports whether nobody waits for an answer any more.
