@@ -105,6 +105,146 @@ func TestAttachmentsAreDeletedAfterTheAnswer(t *testing.T) {
 	}
 }
 
+// However many there are, and whatever else the bot does beside its answers.
+func TestAllAttachmentsAreDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		s.onAside = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		r := s.start(t, bot.Options{DeleteAttachments: true, Limit: 1, Ack: bot.AckTyping}, repeat)
+		var want []string
+		for range 40 {
+			f := frame{from: "ala", group: home, text: "!repeat x"}
+			for range 30 {
+				want = append(want, fmt.Sprintf("%04d.png", len(want)))
+				f.files = append(f.files, want[len(want)-1])
+			}
+			s.bring(f)
+		}
+		synctest.Wait()
+		got := s.list(&s.deleted)
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%d of %d deleted", len(got), len(want))
+		}
+		r.stop()
+	})
+}
+
+// A server that hangs, or fails, is asked again, a few times; no answer waits for
+// that, nor does a stop for longer than it may.
+func TestAttachmentsAreDeletedByAServerThatFailsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		tries := map[string]int{} // one file at a time is deleted
+		s.onFile = func(ctx context.Context, id string) error {
+			tries[id]++
+			switch {
+			case id == "never.png", id == "later.png" && tries[id] < 3:
+				return errors.New("HTTP status 500")
+			case id == "slow.png" && tries[id] < 2, id == "hangs.png":
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		r := s.start(t, bot.Options{DeleteAttachments: true, DrainTimeout: 5 * time.Second}, repeat)
+		s.bring(
+			frame{from: "ala", group: home, text: "!repeat 1", files: []string{"slow.png", "good.png", "never.png", "later.png"}},
+			frame{from: "ala", group: home, text: "!repeat 2", files: []string{"after.png"}},
+		)
+		synctest.Wait()
+		if got := s.texts(); len(got) != 2 {
+			t.Errorf("answered %q", got)
+		}
+		time.Sleep(time.Minute)
+		if got := s.list(&s.deleted); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"after.png", "good.png", "later.png", "slow.png"}) || tries["never.png"] != 3 || tries["after.png"] != 1 {
+			t.Errorf("deleted %q, tried %v", got, tries)
+		}
+		s.bring(frame{from: "ala", group: home, text: "!repeat 3", files: []string{"hangs.png"}})
+		synctest.Wait()
+		stopped := time.Now()
+		r.stop()
+		if took := time.Since(stopped); took > 6*time.Second {
+			t.Errorf("the stop took %v", took)
+		}
+	})
+}
+
+// What is dropped is over too.
+func TestAttachmentsOfWhatIsDroppedAreDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		hold := newHolding()
+		o := bot.Options{DeleteAttachments: true, Groups: []string{home}, SenderWaiting: 3, CommandTimeout: time.Hour}
+		r := s.start(t, o, repeat, hold.Command)
+		s.bring(frame{from: "ala", group: home, text: "!hold", files: []string{"answered"}})
+		<-hold.began
+		minute := time.Minute.Milliseconds()
+		s.bring(
+			frame{from: "ala", group: home, at: 100, text: "!repeat x", files: []string{"deleted"}},
+			frame{from: "ala", group: home, deletes: 100},
+			frame{from: "ala", group: home, at: 200, text: "!repeat x", files: []string{"waits"}},
+			frame{from: "ala", group: home, at: 300, edits: 200, text: "!repeat x", files: []string{"duplicate"}},
+			frame{from: "ala", group: home, text: "!zzzzzzzz x", files: []string{"unknown"}},
+			frame{from: "ala", group: home, text: "!repeat x", files: []string{"busy"}},
+			frame{from: "ela", group: home, at: 200 + 3*minute, edits: 200, text: "!repeat x", files: []string{"late"}},
+			frame{from: "ela", group: other, text: "!repeat x", files: []string{"unknown group"}},
+			frame{from: "ela", text: "!repeat x", files: []string{"not direct"}},
+			frame{from: "ela", group: home, text: "look", files: []string{"no command"}},
+		)
+		synctest.Wait()
+		check := func(when string, want ...string) {
+			t.Helper()
+			got := s.list(&s.deleted)
+			slices.Sort(got)
+			if slices.Sort(want); !slices.Equal(got, want) {
+				t.Errorf("%s deleted are %q, want %q", when, got, want)
+			}
+		}
+		atOnce := []string{"duplicate", "busy", "late", "unknown group", "not direct"}
+		check("while they wait", atOnce...)
+		close(hold.let)
+		synctest.Wait()
+		check("at the end", append(atOnce, "answered", "deleted", "unknown", "waits")...)
+		r.stop()
+	})
+}
+
+// What a stop leaves, in memory or on disk, is not over, unless its author deleted
+// it.
+func TestAttachmentsOfWhatAStopLeavesAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(false)
+		s.sendWith(func(ctx context.Context, _ transport.Outgoing) error { <-ctx.Done(); return ctx.Err() })
+		o := tight
+		o.DeleteAttachments, o.DrainTimeout = true, time.Second
+		r := s.start(t, o, repeat)
+		s.bring(frame{from: "first", group: home, text: "!repeat x"})
+		synctest.Wait()
+		var want []string
+		for n := range 10 {
+			want = append(want, fmt.Sprint(n, ".png"))
+			s.bring(frame{from: "ala", group: home, at: int64(100 + n), text: "!repeat x", files: want[n:]})
+		}
+		s.bring(frame{from: "ala", group: home, deletes: 109})
+		synctest.Wait()
+		if r.Status(t.Context()).Spilled == 0 {
+			t.Error("nothing waits on disk")
+		}
+		r.stop()
+		if got := s.list(&s.deleted); len(got) > 0 {
+			t.Errorf("deleted %q before the answer", got)
+		}
+		s.sendWith(nil)
+		r = s.start(t, o, repeat)
+		time.Sleep(time.Minute)
+		got := s.list(&s.deleted)
+		if slices.Sort(got); !slices.Equal(got, want) || len(s.texts()) != 9 {
+			t.Errorf("deleted %q, %d answered", got, len(s.texts()))
+		}
+		r.stop()
+	})
+}
+
 // The figures that admins ask for.
 func TestStatusTellsHowTheBotIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

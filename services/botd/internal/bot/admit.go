@@ -103,7 +103,7 @@ func (b *Bot) drain(ctx context.Context) {
 		return
 	}
 	// In the order in which a message goes through them.
-	for _, stage := range []*budget.Budget{b.backlog, b.slots, b.replies, b.sends, b.asides} {
+	for _, stage := range []*budget.Budget{b.backlog, b.slots, b.replies, b.sends, b.asides, b.litter} {
 		if err := stage.Drain(ctx); err != nil {
 			b.Log.LogAttrs(ctx, slog.LevelWarn, "stopped with work left", slog.Any("err", err),
 				slog.Int64("backlog_bytes", b.backlog.Stats().InUse), slog.Int64("in_flight", b.slots.Stats().InUse+b.sends.Stats().InUse))
@@ -152,6 +152,9 @@ func (b *Bot) drop(ctx context.Context, m *message, reason dropReason) {
 		b.note(ctx, m, ledger.NoCommand)
 	case reason != dropShutdown || m.finished != nil: // what a stop leaves waits for the next start
 		b.note(ctx, m, ledger.Dropped)
+	}
+	if reason != dropShutdown {
+		b.deleteAttachments(&m.in)
 	}
 	m.end(verdict{err: fmt.Errorf("dropped: %s", reason)})
 }

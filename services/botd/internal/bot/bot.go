@@ -16,9 +16,10 @@
 //	send.go      the reply, over the transport     send time-out
 //
 // Beside it: what the bot says unasked (notice.go, post.go) and shows while it
-// works (ack.go); what settles an answer of unknown outcome (receipt.go); who may
-// ask (who.go); what admins ask about (status.go, recent.go, debugged.go) and
-// machines (link.go, counters.go, selftest.go, idle.go).
+// works (ack.go); the files that came with messages (files.go); what settles an
+// answer of unknown outcome (receipt.go); who may ask (who.go); what admins ask
+// about (status.go, recent.go, debugged.go) and machines (link.go, counters.go,
+// selftest.go, idle.go).
 //
 // The reader of signal-cli-rest-api stops for nothing, not even to write a log
 // line, because that server drops what nobody reads, or does nothing else while
@@ -73,7 +74,7 @@ type Options struct {
 
 	Quote             bool     // replies quote the question
 	Ack               string   // what shows that a command was heard: AckNone, AckTyping or an emoji
-	DeleteAttachments bool     // files of messages to the bot go when they are answered
+	DeleteAttachments bool     // files of messages to the bot go when they are answered or dropped
 	SelftestGroup     string   // internal id of the group that self-tests answer into; "" refuses them
 	Admins            []string // uuids or numbers
 	Groups            []string // internal ids of groups that it answers in without an admin's leave
@@ -127,6 +128,8 @@ type Bot struct {
 	outgoing chan func()          // sends those whose chat's turn it is
 	sends    *budget.Budget       // of them, sent at once
 	asides   *budget.Budget       // calls that no answer waits for
+	litter   *budget.Budget       // bytes of the messages whose files are to be deleted
+	files    chan files           // them
 	chats    *timing.Peer         // what a reply waits for before it goes out
 
 	told      told // who was told that they are too fast
@@ -195,6 +198,8 @@ func New(p Parts, o Options) *Bot {
 		outgoing: make(chan func(), maxReplies/minCost),
 		sends:    budget.New("botd.sends", int64(o.Limit), budget.Options{}),
 		asides:   budget.New("botd.asides", int64(o.Limit), budget.Options{}),
+		litter:   budget.New("botd.litter", maxFiles, budget.Options{}),
+		files:    make(chan files, maxFiles/minCost),
 		chats:    in.Peer("chat"),
 	}
 	b.commands.Store(p.Commands)
@@ -248,6 +253,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	g.Go(func() error { return b.admit(work) })
 	g.Go(func() error { b.lookForAccount(work); return nil })
 	g.Go(func() error { return b.sendInTurn(work) })
+	g.Go(func() error { return b.deleteFiles(work) })
 	g.Go(func() error { return b.tidy(work, fail) })
 	b.goOn(ctx, &g)
 	b.receive(ctx)

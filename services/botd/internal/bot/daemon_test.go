@@ -28,6 +28,7 @@ type daemon struct {
 	mu      sync.Mutex
 	onSend  func(context.Context, transport.Outgoing) error // nil sends; guarded by mu, as all below
 	onAside func(context.Context) error                     // for reactions and typing
+	onFile  func(context.Context, string) error             // for files to be deleted
 	account error                                           // what Check says
 	tried   int
 	out     []transport.Outgoing
@@ -121,7 +122,15 @@ func (d *daemon) Trust(context.Context, string) error { return nil }
 
 func (d *daemon) SetProfile(context.Context, transport.Profile) error { return nil }
 
-func (d *daemon) DeleteAttachment(_ context.Context, id string) error {
+func (d *daemon) DeleteAttachment(ctx context.Context, id string) error {
+	d.mu.Lock()
+	onFile := d.onFile
+	d.mu.Unlock()
+	if onFile != nil {
+		if err := onFile(ctx, id); err != nil {
+			return err
+		}
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.deleted = append(d.deleted, id)

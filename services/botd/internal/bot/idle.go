@@ -21,7 +21,7 @@ func (b *Bot) Idle(ctx context.Context) error {
 // busy looks at the stages in the order in which a message goes through them,
 // so that none slips past.
 func (b *Bot) busy() bool {
-	for _, stage := range []*budget.Budget{b.backlog, b.slots, b.replies, b.sends, b.asides} {
+	for _, stage := range []*budget.Budget{b.backlog, b.slots, b.replies, b.sends, b.asides, b.litter} {
 		if stage.Stats().InUse > 0 {
 			return true
 		}

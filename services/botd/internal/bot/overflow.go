@@ -112,6 +112,7 @@ func (b *Bot) takeOne(ctx context.Context, m *message) error {
 		b.enqueue(ctx, m, true)
 	case b.Ledger.StateOf(key) == ledger.Dropped:
 		b.Counters.drop(ctx, dropDeleted) // its author took it back
+		b.deleteAttachments(&m.in)
 	}
 	return nil // else it was answered before a crash
 }

@@ -38,6 +38,7 @@ func (b *Bot) triage(ctx context.Context, raw []byte, readAt time.Time) *message
 	}
 	if why := b.unwanted(&in, readAt); why != "" {
 		b.Counters.drop(ctx, why)
+		b.deleteAttachments(&in)
 		return nil
 	}
 	m := &message{in: in, at: readAt, cost: minCost + weight(&in)}

@@ -117,7 +117,7 @@ func (b *Bot) finish(ctx context.Context, m *message, sendErr error) {
 	} else if m.reply.After != nil {
 		b.follow(ctx, m)
 	}
-	b.deleteAttachments(m)
+	b.deleteAttachments(&m.in)
 	b.end(ctx, m)
 }
 
@@ -136,21 +136,5 @@ func (b *Bot) follow(ctx context.Context, m *message) {
 	defer cancel()
 	if err := m.reply.After(ctx); err != nil {
 		b.Log.LogAttrs(ctx, slog.LevelError, "not done what was to follow an answer", slog.String("command", m.command.Name), slog.Any("err", err))
-	}
-}
-
-// deleteAttachments lets the server forget the files of a message that was
-// answered.
-func (b *Bot) deleteAttachments(m *message) {
-	if !b.options.DeleteAttachments {
-		return
-	}
-	for _, id := range m.in.Attachments {
-		b.beside("delete an attachment", func(ctx context.Context) error {
-			if err := b.Signal.DeleteAttachment(ctx, id); !errors.Is(err, errors.ErrUnsupported) {
-				return err
-			}
-			return nil
-		})
 	}
 }

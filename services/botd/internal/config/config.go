@@ -70,7 +70,7 @@ type Config struct {
 	PictureBurst int              `env:"PICTURE_BURST" envDefault:"50" doc:"How many pictures may go out at once before they are rationed, because Signal lets an account upload only so many. 0 does not ration."`
 	PictureEvery settings.Seconds `env:"PICTURE_EVERY" envDefault:"4s" doc:"How long until one more picture may."`
 
-	DeleteAttachments bool `env:"DELETE_ATTACHMENTS" envDefault:"true" doc:"Have signal-cli-rest-api delete the files of messages to the bot once they are answered; it keeps them for ever otherwise."`
+	DeleteAttachments bool `env:"DELETE_ATTACHMENTS" envDefault:"true" doc:"Have signal-cli-rest-api delete the files of messages to the bot once those are answered or dropped; it keeps them for ever otherwise."`
 
 	CatURL        url.URL         `env:"CAT_URL" envDefault:"https://api.thecatapi.com" doc:"Base URL of TheCatAPI, for !kot."`
 	CatKey        settings.Secret `env:"CAT_KEY_FILE" doc:"File with the key of TheCatAPI. Without one it answers too, less often."`
