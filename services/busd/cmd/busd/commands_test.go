@@ -139,6 +139,33 @@ func TestTopCutsLinesAtTheEdge(t *testing.T) {
 	}
 }
 
+// Every user chooses what its processes are called.
+func TestTopShowsNoControlCharacters(t *testing.T) {
+	const comm = "/proc/self/comm"
+	was, err := os.ReadFile(comm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.WriteFile(comm, was, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.WriteFile(comm, []byte("a\x1b[J\nb\a\u009b\u202e\xff"), 0); err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t, open)
+	b := start(t, nil, "--config-file="+p.config)
+	dial(t, b.address)
+	out, err := output(t, "top", b.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := " a\ufffd[J b\ufffd\ufffd\ufffd\ufffd "; !strings.Contains(out, want) {
+		t.Errorf("printed\n%q, without %q", out, want)
+	}
+}
+
 func TestCheckNamesTheDecidingRule(t *testing.T) {
 	p := newPlace(t, `<policy context="default">
 <allow user="*"/><allow receive_sender="*"/>

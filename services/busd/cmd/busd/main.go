@@ -71,7 +71,7 @@ func main() {
 	case errors.Is(err, errRefused):
 		os.Exit(1)
 	default:
-		fmt.Fprintln(os.Stderr, "busd:", err)
+		fmt.Fprintln(os.Stderr, "busd:", printable(err.Error())) // it may be a bus's word
 		os.Exit(1)
 	}
 }

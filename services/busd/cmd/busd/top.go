@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -42,7 +43,7 @@ func top(ctx context.Context, args []string, stdout io.Writer) error {
 		}
 		var page bytes.Buffer
 		now.write(&page, before, rows)
-		text := cut(page.Bytes(), columns)
+		text := cut([]byte(printable(page.String())), columns)
 		if rows > 0 {
 			text = append([]byte("\x1b[H\x1b[J"), text...)
 		}
@@ -89,6 +90,17 @@ func cut(page []byte, columns int) []byte {
 		all = append(all, line...)
 	}
 	return all
+}
+
+// printable replaces what a terminal would obey in a text that others have a
+// hand in, but for the ends of lines.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar // as for bytes that are no UTF-8
+	}, text)
 }
 
 // look is a bus at one moment.
@@ -178,7 +190,7 @@ func program(c *client.Conn, name string) string {
 	if err != nil {
 		return pid
 	}
-	return pid + " " + strings.TrimSpace(string(comm))
+	return pid + " " + strings.Join(strings.Fields(string(comm)), " ") // a line
 }
 
 // write writes the look as a page, which ends after so many rows, if that is

@@ -9,10 +9,13 @@
 package logs
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"unicode/utf8"
 )
 
 // Options say where a log goes. Both may be set.
@@ -45,7 +48,7 @@ func Open(o Options) *Log {
 		handlers = append(handlers, &handler{q, h})
 	}
 	if o.Stderr != nil {
-		q := &queue{write: func(line line) error { _, err := o.Stderr.Write(line.text); return err }}
+		q := &queue{write: func(line line) error { _, err := o.Stderr.Write(visible(line.text)); return err }}
 		add(q, slog.NewJSONHandler(&q.scratch, &slog.HandlerOptions{Level: o.Level}).WithAttrs(o.Attrs))
 	}
 	if o.Syslog != "" {
@@ -78,6 +81,24 @@ func withoutTime(groups []string, a slog.Attr) slog.Attr {
 		return slog.Attr{}
 	}
 	return a
+}
+
+// visible escapes the control characters that JSON lets stand, of which some
+// terminals obey all: clients have a hand in the text.
+func visible(text []byte) []byte {
+	control := func(r rune) bool { return r >= 0x7f && r <= 0x9f }
+	if !bytes.ContainsFunc(text, control) {
+		return text
+	}
+	var all []byte
+	for _, r := range string(text) {
+		if control(r) {
+			all = fmt.Appendf(all, `\u%04x`, r)
+		} else {
+			all = utf8.AppendRune(all, r)
+		}
+	}
+	return all
 }
 
 // handler formats a record and queues it.

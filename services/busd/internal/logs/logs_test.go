@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"quartet/services/busd/internal/logs"
 )
@@ -45,6 +46,24 @@ func TestLinesAreWrittenInOrderAndBeforeTheEnd(t *testing.T) {
 	}
 	if n != 1000 {
 		t.Errorf("%d lines", n)
+	}
+}
+
+func TestNoControlCharacterIsWritten(t *testing.T) {
+	var out strings.Builder
+	l := logs.Open(logs.Options{Stderr: &out, Level: slog.LevelInfo})
+	const text = "a\x1b[J\n\x7f\u009b2J\u0085é"
+	l.Info(text)
+	if err := closeLog(t, l); err != nil {
+		t.Fatal(err)
+	}
+	line := strings.TrimSuffix(out.String(), "\n")
+	if strings.ContainsFunc(line, unicode.IsControl) {
+		t.Errorf("written %q", line)
+	}
+	var got struct{ Msg string }
+	if err := json.Unmarshal([]byte(line), &got); err != nil || got.Msg != text {
+		t.Errorf("read back %q, %v", got.Msg, err)
 	}
 }
 
