@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -144,18 +143,29 @@ func (q *question) set(key, value string) (err error) {
 	return nil
 }
 
+// on is the identity as the bus of a configuration sees it.
+func (p *party) on(l *daemon.Loaded) policy.Identity {
+	id := p.identity
+	id.Console = id.Known && l.Settings.AtConsole != nil && l.Settings.AtConsole(id.UID)
+	return id
+}
+
 // answer prints each verdict and where it comes from. It returns errRefused
 // when one of them is a refusal.
 func (q *question) answer(out io.Writer, l *daemon.Loaded) error {
+	own, err := l.UID()
+	if err != nil {
+		return err
+	}
 	set, p := l.Settings.Policy, printer{out: out, allowed: true}
-	if !q.sender.isBus() {
-		p.say("connect", set.MayConnect(q.sender.identity, uint32(os.Geteuid())))
-		p.say("send", set.For(q.sender.identity).CanSend(&q.message, q.receiver.names))
+	if sender := q.sender.on(l); !q.sender.isBus() {
+		p.say("connect", set.MayConnect(sender, own))
+		p.say("send", set.For(sender).CanSend(&q.message, q.receiver.names))
 	}
 	switch {
 	case q.receiver.isBus():
 	case q.receiver.identity.Known:
-		p.say("receive", set.For(q.receiver.identity).CanReceive(&q.message, q.sender.names, false))
+		p.say("receive", set.For(q.receiver.on(l)).CanReceive(&q.message, q.sender.names, false))
 	default:
 		fmt.Fprintln(out, "receive  unknown: RECEIVER has no uid=")
 	}
@@ -184,9 +194,14 @@ func parseClaim(sender, name string) (c claim, err error) {
 
 // answer is like that of a question.
 func (c claim) answer(out io.Writer, l *daemon.Loaded) error {
+	own, err := l.UID()
+	if err != nil {
+		return err
+	}
 	set, p := l.Settings.Policy, printer{out: out, allowed: true}
-	p.say("connect", set.MayConnect(c.sender.identity, uint32(os.Geteuid())))
-	p.say("own", set.For(c.sender.identity).CanOwn(c.name))
+	sender := c.sender.on(l)
+	p.say("connect", set.MayConnect(sender, own))
+	p.say("own", set.For(sender).CanOwn(c.name))
 	return p.err()
 }
 

@@ -4,8 +4,12 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"os/user"
+	"strconv"
 	"strings"
 	"testing"
+
+	"quartet/services/busd/internal/daemon"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/config.md")
@@ -220,6 +224,62 @@ func TestCheckSaysWhoMayOwnAName(t *testing.T) {
 		out, err := output(t, "check", p.config, "--would-own", tt.sender, tt.name)
 		if errors.Is(err, errRefused) != tt.refused || err != nil && !tt.refused || !strings.Contains(out, tt.says) {
 			t.Errorf("%+v: %v\n%s", tt, err, out)
+		}
+	}
+}
+
+// Where no rule says who may connect, only the user of the bus may.
+func TestCheckAsksForTheUserOfTheBus(t *testing.T) {
+	name := map[bool]string{true: "nobody", false: "root"}[os.Getuid() == 0] // not us
+	other, err := user.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rules = `<policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>`
+	p := newPlace(t, "<user>"+name+"</user>"+rules)
+	for uid, want := range map[string]string{other.Uid: "connect  allowed: no rule matches", strconv.Itoa(os.Getuid()): "connect  refused: no rule matches"} {
+		for _, question := range [][]string{{"--would-allow", "uid=" + uid, "a.b", "member=C"}, {"--would-own", "uid=" + uid, "a.b"}} {
+			out, err := output(t, append([]string{"check", p.config}, question...)...)
+			if !strings.Contains(out, want) || errors.Is(err, errRefused) != strings.Contains(want, "refused") {
+				t.Errorf("%v: %v, want %q in\n%s", question, err, want, out)
+			}
+		}
+	}
+	p.write(t, "<listen>"+p.address()+"</listen><user>nobody-has-this-name</user>"+rules)
+	if out, err := output(t, "check", p.config, "--would-own", "uid=1", "a.b"); err == nil || !strings.Contains(err.Error(), "nobody-has-this-name") || out != "" {
+		t.Errorf("a bus of nobody: %v, printed %q", err, out)
+	}
+}
+
+func TestCheckKnowsWhoIsAtTheConsole(t *testing.T) {
+	p := newPlace(t, `<policy context="default"><allow user="*"/></policy>
+<policy at_console="true"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/></policy>`)
+	l, err := daemon.Load(p.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Settings.AtConsole = func(uid uint32) bool { return uid == 7 } // a file in /run/console, of which the machine may have none
+	for _, tt := range []struct {
+		question []string
+		says     []string
+	}{
+		{[]string{"--would-allow", "uid=7", "uid=8,name=a.b", "member=C"}, []string{"send     allowed by", "receive  refused"}},
+		{[]string{"--would-allow", "uid=8", "uid=7,name=a.b", "member=C"}, []string{"send     refused", "receive  allowed by"}},
+		{[]string{"--would-own", "uid=7", "a.b"}, []string{"own      allowed by"}},
+		{[]string{"--would-own", "uid=8", "a.b"}, []string{"own      refused"}},
+	} {
+		answer, err := parseCheck(append([]string{p.config}, tt.question...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := answer(&out, l); err != nil && !errors.Is(err, errRefused) {
+			t.Error(err)
+		}
+		for _, says := range tt.says {
+			if !strings.Contains(out.String(), says) {
+				t.Errorf("%v: %q is missing in:\n%s", tt.question, says, out.String())
+			}
 		}
 	}
 }

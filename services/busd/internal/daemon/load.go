@@ -80,6 +80,22 @@ func (l *Loaded) Faults() (faults []error) {
 	return faults
 }
 
+// UID is the user as whom the bus runs.
+func (l *Loaded) UID() (uint32, error) {
+	if l.Config.User == "" {
+		return uint32(os.Geteuid()), nil
+	}
+	u, err := lookUp(l.Config.User)
+	if err != nil {
+		return 0, err
+	}
+	uid, ok := number(u.Uid)
+	if !ok {
+		return 0, fmt.Errorf("<user>%s</user>: its id is %q", l.Config.User, u.Uid)
+	}
+	return uid, nil
+}
+
 // source is this machine, and the built-in configuration.
 func source() busconf.Source {
 	return busconf.Source{
