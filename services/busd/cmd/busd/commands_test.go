@@ -102,10 +102,16 @@ func TestCheckExplains(t *testing.T) {
 
 // What only a start would find is found too.
 func TestCheckFindsWhatKeepsABusFromStarting(t *testing.T) {
-	p := newPlace(t, `<user>nobody-has-this-name</user><listen>unix:path</listen>`+open)
+	p := newPlace(t, `<user>nobody-has-this-name</user><listen>unix:path</listen>
+<listen>unix:path=DIR/x,foo=bar</listen><listen>launchd:env=X</listen><listen>launchd:env=Y;unix:path=DIR/y</listen>`+open)
 	out, err := output(t, "check", p.config)
-	if !errors.Is(err, errRefused) || !strings.Contains(out, "fault: no bus starts with this: <user>nobody-has-this-name") || !strings.Contains(out, "<listen>: address \"unix:path\"") {
-		t.Errorf("error %v, printed\n%s", err, out)
+	for _, says := range []string{"<user>nobody-has-this-name", `<listen>: address "unix:path"`, `takes no key "foo"`, "launchd:env=X"} {
+		if !errors.Is(err, errRefused) || !strings.Contains(out, says) {
+			t.Errorf("error %v, %q is missing in\n%s", err, says, out)
+		}
+	}
+	if n := strings.Count(out, "fault: no bus starts with this: "); n != 4 {
+		t.Errorf("%d faults in\n%s", n, out)
 	}
 }
 

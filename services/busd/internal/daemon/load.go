@@ -16,6 +16,7 @@ import (
 	"quartet/services/busd/internal/bus"
 	"quartet/services/busd/internal/busconf"
 	"quartet/services/busd/internal/catalog"
+	"quartet/services/busd/internal/listen"
 	"quartet/services/busd/internal/policy"
 	"quartet/services/busd/internal/sasl"
 )
@@ -68,7 +69,11 @@ func Load(file string) (*Loaded, error) {
 // far as that can be told without one.
 func (l *Loaded) Faults() (faults []error) {
 	for _, list := range l.Config.Listen {
-		if _, err := address.Parse(list); err != nil {
+		entries, err := address.Parse(list)
+		if err == nil {
+			err = listen.CheckFirst(entries)
+		}
+		if err != nil {
 			faults = append(faults, fmt.Errorf("<listen>: %w", err))
 		}
 	}

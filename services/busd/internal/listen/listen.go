@@ -69,9 +69,9 @@ type Options struct {
 // Open opens what one address asks for, which may be several sockets. It
 // opens all of them or none. ctx bounds the resolution of host names.
 func Open(ctx context.Context, a address.Address, o Options) ([]*Listener, error) {
-	open, known := transports[a.Transport]
-	if !known {
-		return nil, fmt.Errorf("listen on %s: transport %q is unknown or not one to listen on; there are unix, tcp, nonce-tcp, systemd and vsock", a, a.Transport)
+	t, err := lookUp(a)
+	if err != nil {
+		return nil, err
 	}
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -79,7 +79,7 @@ func Open(ctx context.Context, a address.Address, o Options) ([]*Listener, error
 	if o.FirstFD == 0 {
 		o.FirstFD = 3
 	}
-	listeners, err := open(ctx, a, o)
+	listeners, err := t.open(ctx, a, o)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", a, err)
 	}
@@ -104,6 +104,24 @@ func OpenFirst(ctx context.Context, list []address.Address, o Options) ([]*Liste
 	return nil, all
 }
 
+// CheckFirst says why none of a list can be opened, on whatever machine: the
+// transport, a key or a value is wrong. It asks nothing of this one.
+func CheckFirst(list []address.Address) error {
+	var all error
+	for _, a := range list {
+		t, err := lookUp(a)
+		if err == nil {
+			err = t.check(a)
+			if err == nil {
+				return nil
+			}
+			err = fmt.Errorf("listen on %s: %w", a, err)
+		}
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
 // Close closes the socket and removes the files that Open made for it. A
 // file that another process has put in place of one of them stays. To close
 // a Listener twice is an error, and harmless.
@@ -119,12 +137,27 @@ func (l *Listener) Close() error {
 	return err
 }
 
-var transports = map[string]func(context.Context, address.Address, Options) ([]*Listener, error){
-	"unix":      openUnix,
-	"tcp":       openTCP,
-	"nonce-tcp": openNonceTCP,
-	"systemd":   openInherited,
-	"vsock":     openVsock,
+// transport is a way to listen.
+type transport struct {
+	// check says what is wrong with the address itself.
+	check func(address.Address) error
+	open  func(context.Context, address.Address, Options) ([]*Listener, error)
+}
+
+var transports = map[string]transport{
+	"unix":      {func(a address.Address) error { _, _, err := place(a); return err }, openUnix},
+	"tcp":       {func(a address.Address) error { _, err := planTCP(a); return err }, openTCP},
+	"nonce-tcp": {func(a address.Address) error { _, err := planTCP(a, "noncefile"); return err }, openNonceTCP},
+	"systemd":   {func(a address.Address) error { return only(a) }, openInherited},
+	"vsock":     {func(a address.Address) error { _, err := planVsock(a); return err }, openVsock},
+}
+
+func lookUp(a address.Address) (transport, error) {
+	t, known := transports[a.Transport]
+	if !known {
+		return t, fmt.Errorf("listen on %s: transport %q is unknown or not one to listen on; there are unix, tcp, nonce-tcp, systemd and vsock", a, a.Transport)
+	}
+	return t, nil
 }
 
 // only refuses keys that the transport does not take: one that is

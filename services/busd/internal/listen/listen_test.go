@@ -180,6 +180,40 @@ func TestReasonsOfAllAddressesAreTold(t *testing.T) {
 	}
 }
 
+// What is wrong on every machine is known before a socket is opened, and what
+// only this one lacks is not.
+func TestFaultsOfAddressesAreFoundWithoutOpening(t *testing.T) {
+	for text, says := range map[string]string{
+		"unix:path=/tmp/x,foo=bar":             `takes no key "foo"`,
+		"unix:path=/tmp/x,dir=/tmp":            "both path and dir",
+		"unix:guid=00":                         "give one of",
+		"unix:runtime=no":                      "only be yes",
+		"launchd:env=X":                        `"launchd" is unknown`,
+		"tcp:noncefile=/tmp/n":                 `takes no key "noncefile"`,
+		"tcp:port=70000":                       "port",
+		"nonce-tcp:family=ipv5":                "family",
+		"systemd:fd=3":                         "takes no key",
+		"vsock:port=x":                         "port",
+		"unix:path=/tmp/x,foo=bar;autolaunch:": `"autolaunch" is unknown`,
+
+		"unix:path=/no-such-directory/x":               "",
+		"unix:runtime=yes":                             "",
+		"systemd:":                                     "",
+		"tcp:host=no-such-host.invalid,port=0":         "",
+		"nonce-tcp:bind=*,noncefile=/no-such-dir/n":    "",
+		"vsock:cid=1,port=1":                           "",
+		"launchd:env=X;unix:path=/no-such-directory/x": "",
+	} {
+		err := listen.CheckFirst(parse(t, text))
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+		if listeners, opening := listen.OpenFirst(t.Context(), parse(t, text), listen.Options{}); err != nil && (listeners != nil || opening.Error() != err.Error()) {
+			t.Errorf("%s: opened %v, %v, want %v", text, listeners, opening, err)
+		}
+	}
+}
+
 func TestGUIDOfAnAddressIsNotPassedOn(t *testing.T) {
 	path := filepath.Join(tempDir(t), "bus")
 	l := openOne(t, "unix:path="+path+",guid=00112233445566778899aabbccddeeff", listen.Options{})

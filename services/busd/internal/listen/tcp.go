@@ -21,23 +21,30 @@ const portTries = 10
 
 // tcpPlan is what an address of TCP says, with defaults filled in.
 type tcpPlan struct {
-	host   string // what clients are told
-	family string // "", ipv4 or ipv6
-	port   uint16 // 0 is any
-	at     []netip.Addr
+	host   string       // what clients are told
+	bind   string       // where to listen
+	family string       // "", ipv4 or ipv6
+	port   uint16       // 0 is any
+	at     []netip.Addr // of bind, once it is looked up
 }
 
 func openTCP(ctx context.Context, a address.Address, _ Options) ([]*Listener, error) {
-	p, err := planTCP(ctx, a)
+	p, err := planTCP(a)
 	if err != nil {
+		return nil, err
+	}
+	if p.at, err = resolve(ctx, p.bind, p.family); err != nil {
 		return nil, err
 	}
 	return p.open("tcp", nil)
 }
 
 func openNonceTCP(ctx context.Context, a address.Address, o Options) ([]*Listener, error) {
-	p, err := planTCP(ctx, a, "noncefile")
+	p, err := planTCP(a, "noncefile")
 	if err != nil {
+		return nil, err
+	}
+	if p.at, err = resolve(ctx, p.bind, p.family); err != nil {
 		return nil, err
 	}
 	path, _ := a.Get("noncefile")
@@ -52,7 +59,7 @@ func openNonceTCP(ctx context.Context, a address.Address, o Options) ([]*Listene
 	return listeners, nil
 }
 
-func planTCP(ctx context.Context, a address.Address, more ...string) (p tcpPlan, err error) {
+func planTCP(a address.Address, more ...string) (p tcpPlan, err error) {
 	if err := only(a, append([]string{"host", "bind", "port", "family"}, more...)...); err != nil {
 		return p, err
 	}
@@ -71,12 +78,10 @@ func planTCP(ctx context.Context, a address.Address, more ...string) (p tcpPlan,
 	if p.host, found = a.Get("host"); !found {
 		p.host = "localhost"
 	}
-	bind, found := a.Get("bind")
-	if !found {
-		bind = p.host
+	if p.bind, found = a.Get("bind"); !found {
+		p.bind = p.host
 	}
-	p.at, err = resolve(ctx, bind, p.family)
-	return p, err
+	return p, nil
 }
 
 // networks are the names that package net has for the families.

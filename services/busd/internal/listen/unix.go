@@ -38,7 +38,7 @@ func openUnix(_ context.Context, a address.Address, o Options) ([]*Listener, err
 	case "path":
 		l, err = openPath(value)
 	case "runtime":
-		l, err = openRuntime(value, o.Getenv("XDG_RUNTIME_DIR"))
+		l, err = openRuntime(o.Getenv("XDG_RUNTIME_DIR"))
 	case "abstract":
 		l, err = openAbstract(value)
 	default:
@@ -70,13 +70,13 @@ func place(a address.Address) (key, value string, err error) {
 	if strings.IndexByte(value, 0) >= 0 {
 		return "", "", fmt.Errorf("%s contains a NUL byte", key)
 	}
+	if key == "runtime" && value != "yes" {
+		return "", "", fmt.Errorf("runtime can only be yes, and not %q", value)
+	}
 	return key, value, nil
 }
 
-func openRuntime(value, dir string) (*Listener, error) {
-	if value != "yes" {
-		return nil, fmt.Errorf("runtime can only be yes, and not %q", value)
-	}
+func openRuntime(dir string) (*Listener, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, errors.New("XDG_RUNTIME_DIR is not set to an absolute path, which runtime=yes needs")
 	}

@@ -11,11 +11,10 @@ import (
 	"quartet/services/busd/internal/address"
 )
 
-// openVsock opens a socket between a virtual machine and its host. The
-// transport is not in the specification; zbus knows it, with these keys.
-// Without cid it is reached under all numbers of this machine, and without
-// port under one that the kernel chooses.
-func openVsock(_ context.Context, a address.Address, _ Options) ([]*Listener, error) {
+// planVsock reads an address. The transport is not in the specification; zbus
+// knows it, with these keys. Without cid it is reached under all numbers of this
+// machine, and without port under one that the kernel chooses.
+func planVsock(a address.Address) (*unix.SockaddrVM, error) {
 	if err := only(a, "cid", "port"); err != nil {
 		return nil, err
 	}
@@ -30,6 +29,15 @@ func openVsock(_ context.Context, a address.Address, _ Options) ([]*Listener, er
 			return nil, fmt.Errorf("%s %q is not a number of 32 bits", key, text)
 		}
 		*field = uint32(number)
+	}
+	return sa, nil
+}
+
+// openVsock opens a socket between a virtual machine and its host.
+func openVsock(_ context.Context, a address.Address, _ Options) ([]*Listener, error) {
+	sa, err := planVsock(a)
+	if err != nil {
+		return nil, err
 	}
 	fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
