@@ -82,12 +82,31 @@ func TestAUserWhoIsNotThereIsRefused(t *testing.T) {
 }
 
 // Where the setuid helper starts programs nobody says what is in their
-// environment, whatever type of bus that is.
+// environment, whatever type of bus that is, and whenever it got the helper.
 func TestAHelpersEnvironmentIsNobodysToChange(t *testing.T) {
-	p := newPlace(t, "<type>mine</type><servicehelper>/bin/false</servicehelper>"+open)
+	const helper = "<type>mine</type><servicehelper>/bin/false</servicehelper>" + open
+	p := newPlace(t, helper)
 	c := dial(t, start(t, nil, "--config-file="+p.config).address)
-	_, err := c.Driver("UpdateActivationEnvironment", "a{ss}", func(e *wire.Encoder) { e.CloseArray(e.OpenArray(8)) })
-	if err == nil || !strings.Contains(err.Error(), "AccessDenied") {
-		t.Errorf("error %v", err)
+	update := func() error {
+		_, err := c.Driver("UpdateActivationEnvironment", "a{ss}", func(e *wire.Encoder) { e.CloseArray(e.OpenArray(8)) })
+		return err
+	}
+	reload := func(inside string) {
+		t.Helper()
+		p.write(t, "<listen>"+p.address()+"</listen>"+inside)
+		if _, err := c.Driver("ReloadConfig", "", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := update(); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+		t.Errorf("from the start: error %v", err)
+	}
+	reload("<type>mine</type>" + open)
+	if err := update(); err != nil {
+		t.Errorf("without the helper: %v", err)
+	}
+	reload(helper)
+	if err := update(); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+		t.Errorf("with one again: error %v", err)
 	}
 }

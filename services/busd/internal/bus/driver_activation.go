@@ -28,7 +28,7 @@ func (b *Bus) updateActivationEnvironment(p *Peer, d *wire.Decoder) *refusal {
 	if !b.privileged(p) {
 		return refused(accessDenied, "Only the bus's own user and root may change the environment of activated services")
 	}
-	if b.opt.Activation.Update == nil {
+	if b.opt.Activation.Update == nil || b.settings.Helper {
 		return refused(accessDenied, "Cannot change activation environment on a system bus.")
 	}
 	set := map[string]string{}

@@ -16,6 +16,10 @@ type Settings struct {
 	// AtConsole says whether a user sits at this machine; nil is nobody.
 	AtConsole func(uid uint32) bool
 
+	// Helper says that the setuid helper starts programs. It has more rights
+	// than who asks, who must not tell it what to find where.
+	Helper bool
+
 	// SELinux says that labels of peers are SELinux contexts.
 	SELinux bool
 }

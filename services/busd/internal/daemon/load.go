@@ -58,6 +58,7 @@ func Load(file string) (*Loaded, error) {
 			Mechanisms:     mechanisms,
 			AllowAnonymous: config.AllowAnonymous,
 			AtConsole:      atConsole(config.Policies),
+			Helper:         config.ServiceHelper != "",
 			SELinux:        selinuxRoot() != "",
 		},
 		Services: serviceDirs(config),

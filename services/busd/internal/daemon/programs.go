@@ -103,8 +103,9 @@ func (p *programs) activation(systemd bool) bus.Activation {
 	if p.watcher != nil {
 		a.Changing = p.watcher.Pending
 	}
-	// What has more rights than who asks is not told what to find where.
-	if p.d.busType != "system" && p.d.current.Load().helper == "" {
+	// What has more rights than who asks is not told what to find where: see
+	// also bus.Settings.Helper.
+	if p.d.busType != "system" {
 		a.Update = p.setEnvironment
 	}
 	return a
