@@ -137,6 +137,29 @@ func TestForkWaitsForTheBusAndLeavesIt(t *testing.T) {
 	eventually(t, "pid file and socket are removed", func() bool { return !exists(p.dir+"/pid") && !exists(p.socket) })
 }
 
+// It is in the folder in which the bus was started, and goes with it.
+func TestARelativePIDFileIsRemovedFromTheBackground(t *testing.T) {
+	p := newPlace(t, "<fork/><pidfile>pid</pidfile>"+open)
+	cmd := command("--config-file="+p.config, "--print-pid=1")
+	cmd.Dir = p.dir
+	printed, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(printed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	if written, err := os.ReadFile(p.dir + "/pid"); err != nil || string(written) != string(printed) {
+		t.Errorf("pid file %q, printed %q, %v", written, printed, err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the pid file is removed", func() bool { return !exists(p.dir + "/pid") })
+}
+
 func TestInheritedSocketsAreServed(t *testing.T) {
 	for _, fork := range []string{"--nofork", "--fork"} {
 		p := newPlace(t, "<pidfile>DIR/pid</pidfile>"+open)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strings"
 
 	"quartet/services/busd/internal/address"
@@ -90,6 +91,12 @@ func (d *daemon) writePIDFile() error {
 	name := d.loaded.Config.PIDFile
 	if name == "" || d.options.NoPIDFile {
 		return nil
+	}
+	// A bus in the background goes to / once it is ready, and has to find the file
+	// again. dbus-daemon goes there first, and takes a relative one from there.
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return fmt.Errorf("write the pid file: %w", err)
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {

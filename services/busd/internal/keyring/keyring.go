@@ -19,6 +19,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -51,7 +52,8 @@ const (
 // use; its methods may be called by several goroutines.
 type Keyring struct {
 	// Dir is the directory, ~/.dbus-keyrings of the user that the process
-	// runs as. It is made if it is missing, but not its parents.
+	// runs as. It is made if it is missing, but not its parents. One that is
+	// not absolute is nobody's home, and refused.
 	Dir string
 
 	// Context names the file. Empty is General.
@@ -76,6 +78,9 @@ func (k *Keyring) cookie(ctx context.Context) (sasl.Cookie, error) {
 	name, err := k.context()
 	if err != nil {
 		return sasl.Cookie{}, err
+	}
+	if !filepath.IsAbs(k.Dir) {
+		return sasl.Cookie{}, fmt.Errorf("this process's user has no home directory: its keyring would be %s of whichever directory it is in", k.Dir)
 	}
 	d, err := openDir(k.Dir)
 	if err != nil {

@@ -281,6 +281,19 @@ func TestMissingHomeIsAnError(t *testing.T) {
 	}
 }
 
+// A user who is in no data base may have none: the working directory is not
+// the place for secrets.
+func TestRelativeHomeIsAnError(t *testing.T) {
+	t.Chdir(t.TempDir())
+	k := keyring.Keyring{Dir: ".dbus-keyrings"}
+	if c, err := k.Cookie(t.Context()); err == nil || !strings.Contains(err.Error(), "home") {
+		t.Errorf("cookie %+v, error %v", c, err)
+	}
+	if _, err := os.Lstat(k.Dir); err == nil {
+		t.Error("the directory was made")
+	}
+}
+
 func TestOneCookieForManyAtOnce(t *testing.T) {
 	f := newFixture(t)
 	var wg sync.WaitGroup
