@@ -86,6 +86,37 @@ func TestChangesThatNeedARestartAreLogged(t *testing.T) {
 	}
 }
 
+// Every client may have the configuration read again, and must not fill the log
+// by that.
+func TestWarningsAreLoggedOnceWhileTheyStay(t *testing.T) {
+	const nobody, nowhere = "nobody-has-this-name", "nobody-has-that-name"
+	unknown := func(name string) string { return `<policy user="` + name + `"><deny own="*"/></policy>` }
+	p := newPlace(t, open+unknown(nobody))
+	b := start(t, nil, "--config-file="+p.config)
+	c := dial(t, b.address)
+	reload := func(inside string) {
+		t.Helper()
+		p.write(t, inside)
+		for range 3 {
+			if _, err := c.Driver("ReloadConfig", "", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	listen := "<listen>" + p.address() + "</listen>"
+	reload(listen + open + unknown(nobody))
+	reload("<listen>unix:path=/elsewhere</listen>" + open + unknown(nobody) + unknown(nowhere))
+	reload(listen + open)
+	reload("<listen>unix:path=/elsewhere</listen>" + open + unknown(nobody))
+	eventually(t, "the last of them is logged", func() bool { return strings.Count(b.said(), `"element":"listen"`) >= 2 })
+	b.stop(t)
+	for text, want := range map[string]int{nobody: 2, nowhere: 1, `"element":"listen"`: 2} {
+		if got := strings.Count(b.said(), text); got != want {
+			t.Errorf("%s: %d times, want %d, in\n%s", text, got, want, b.said())
+		}
+	}
+}
+
 func TestSIGHUPReloads(t *testing.T) {
 	p := newPlace(t, "<policy context='default'/>")
 	// Only the signal helps where what has changed is behind a link.

@@ -35,6 +35,7 @@ import (
 	"quartet/services/busd/internal/bus"
 	"quartet/services/busd/internal/config"
 	"quartet/services/busd/internal/logs"
+	"quartet/services/busd/internal/policy"
 )
 
 const (
@@ -72,6 +73,11 @@ type daemon struct {
 	reloads  reloads
 	current  atomic.Pointer[current]
 
+	// What the log says of the configuration in use; only reload has it, once
+	// the bus runs.
+	warned []policy.Warning
+	latest map[string]string // like started
+
 	undo []func() // in reverse order, at the end
 }
 
@@ -99,6 +105,7 @@ func (d *daemon) run(ready func(address string) error) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 
 	d.busType, d.started = d.loaded.Config.Type, d.fixed(d.loaded.Config)
+	d.latest = d.started
 	toSyslog := d.openLog()
 	d.undo = append(d.undo, d.closeLog)
 	defer d.end()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -95,13 +96,16 @@ func (d *daemon) fixed(c *busconf.Config) map[string]string {
 	return all
 }
 
-// tellFixed says which elements of a new configuration wait for a restart.
+// tellFixed says which elements of a new configuration wait for a restart, once
+// as long as they stay so.
 func (d *daemon) tellFixed(c *busconf.Config) {
-	for element, now := range d.fixed(c) {
-		if now != d.started[element] {
+	all := d.fixed(c)
+	for element, now := range all {
+		if now != d.started[element] && now != d.latest[element] {
 			d.log.Warn("configuration: what changed here needs a restart", slog.String("element", element), slog.String("from", d.started[element]), slog.String("to", now))
 		}
 	}
+	d.latest = all
 }
 
 // use keeps what is looked up in a configuration later, watches it, and says
@@ -132,6 +136,9 @@ func (d *daemon) use(l *Loaded) {
 		}
 	}
 	for _, w := range l.Warnings {
-		d.log.Warn("configuration", slog.String("warning", w.String()))
+		if !slices.Contains(d.warned, w) { // every client may have it read again, and again
+			d.log.Warn("configuration", slog.String("warning", w.String()))
+		}
 	}
+	d.warned = l.Warnings
 }
