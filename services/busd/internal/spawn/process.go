@@ -45,11 +45,12 @@ const (
 	socketFD = 3
 	// marker is the variable that makes a process a spawner.
 	marker = "BUSD_SPAWNER_FD"
-	// sendTimeout and readyTimeout bound what only takes long when the
-	// spawner is stopped or the machine is at its end.
-	sendTimeout  = 10 * time.Second
+	// readyTimeout and sendTimeout bound what only takes long when the spawner
+	// is stopped, a program's file system hangs or the machine is at its end.
 	readyTimeout = 10 * time.Second
 )
+
+var sendTimeout = 10 * time.Second // a variable for tests
 
 // process is a running spawner.
 type process struct {
@@ -108,10 +109,10 @@ func execute(socket int, credential *syscall.Credential) (pid int, err error) {
 	})
 }
 
-// send writes an order. A spawner that does not take it is given up: its end
-// settles all that it was told.
-func (p *process) send(o order) {
-	err := p.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
+// send writes an order. A spawner that does not take it in time is given up: its
+// end settles all that it was told. The zero deadline is none.
+func (p *process) send(o order, deadline time.Time) {
+	err := p.conn.SetWriteDeadline(deadline)
 	if err == nil {
 		err = p.out.Encode(o)
 	}

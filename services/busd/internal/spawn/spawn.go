@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // ID is a request's number. It is never used again.
@@ -224,7 +225,7 @@ func (s *Spawner) start(o order) {
 		}
 		if s.assign(o.ID, p) {
 			// A failed write needs no answer: the reader loses all that was live.
-			p.send(o)
+			p.send(o, s.deadline())
 			return
 		}
 	}
@@ -247,8 +248,19 @@ func (s *Spawner) kill(o order) {
 	c, running := s.live[o.ID]
 	s.mu.Unlock()
 	if running {
-		c.proc.send(o)
+		c.proc.send(o, s.deadline())
 	}
+}
+
+// deadline is until when the spawner has to take an order. One that nothing can
+// take the place of may take its time: it is better late than gone.
+func (s *Spawner) deadline() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sealed {
+		return time.Time{}
+	}
+	return time.Now().Add(sendTimeout)
 }
 
 // process gives the living spawner, or starts one. Only Open and deliver

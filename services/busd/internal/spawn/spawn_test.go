@@ -283,6 +283,60 @@ func TestSealedSpawnerIsNotReplaced(t *testing.T) {
 	}
 }
 
+// hang stops the spawner, which is for the bus as if it waited for a file system
+// to execute a program from, and asks for more programs than are taken off its
+// hands then. It returns when the spawner is late.
+func (y yard) hang(t *testing.T) (programs int) {
+	t.Helper()
+	if err := syscall.Kill(y.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	big := []string{"BIG=" + strings.Repeat("x", 64<<10)}
+	for programs = range 16 {
+		if _, err := y.Start(spawn.Request{Argv: []string{"/bin/true"}, Env: big}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(10 * shortly)
+	return programs + 1
+}
+
+// shortly is for how long these tests wait for the spawner.
+const shortly = 20 * time.Millisecond
+
+// Nothing could take its place, and it may come back.
+func TestSealedSpawnerIsWaitedFor(t *testing.T) {
+	t.Cleanup(spawn.SetSendTimeout(shortly))
+	y := open(t)
+	y.Seal()
+	programs := y.hang(t)
+	if err := syscall.Kill(y.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * programs {
+		if e := y.next(t); e.Kind != spawn.Started && e.Kind != spawn.Exited {
+			t.Fatalf("the event is %+v", e)
+		}
+	}
+}
+
+func TestCloseDoesNotWaitForASealedSpawner(t *testing.T) {
+	y := open(t)
+	y.Seal()
+	y.hang(t)
+	y.Close()
+}
+
+func TestSpawnerThatHangsIsReplaced(t *testing.T) {
+	t.Cleanup(spawn.SetSendTimeout(shortly))
+	y := open(t)
+	for range y.hang(t) {
+		for e := y.next(t); e.Kind != spawn.Lost && e.Kind != spawn.Exited; e = y.next(t) {
+		}
+	}
+	y.running(t)
+}
+
 func TestSpawnerIgnoresSignals(t *testing.T) {
 	y := open(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1} {
