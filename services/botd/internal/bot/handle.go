@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"quartet/kit/timing"
 	"quartet/services/botd/internal/asked"
@@ -23,9 +24,13 @@ var errRefused = errors.New("refused")
 // errPanic ends a request whose command panicked.
 var errPanic = errors.New("command panicked")
 
+// failurePause is how long somebody whose use failed waits at least, where there
+// is a cooldown: each try may be a question to others.
+const failurePause = 5 * time.Second
+
 // handle runs the command if it may be used here and now, and leaves in m what
 // to answer: the reply, or words that say what is wrong. A use that fails is
-// given back.
+// given back, but for failurePause.
 func (b *Bot) handle(ctx context.Context, m *message) {
 	m.rec.Enter(timing.Compute)
 	r, commands := b.request(m), b.commands.Load()
@@ -57,7 +62,7 @@ func (b *Bot) handle(ctx context.Context, m *message) {
 		m.reply = command.Reply{Text: b.Lang.BadArguments(misfit, commands.Usage(m.command))}
 	case err != nil:
 		b.Log.LogAttrs(ctx, slog.LevelWarn, "command did not succeed", slog.String("command", m.command.Name), slog.Any("err", err))
-		m.use.Refund()
+		m.use.Fail(failurePause)
 		m.reply = command.Reply{}
 		if b.failed.first(r.Sender, b.now()) { // a use that is given back must not be a way to make us talk
 			m.reply.Text = b.Lang.Failed()
@@ -96,7 +101,7 @@ func (b *Bot) reserve(m *message, r command.Request) bool {
 // ration keeps pictures to what Signal puts up with.
 func (b *Bot) ration(m *message) {
 	if wait, ok := b.Out.Picture(); !ok {
-		m.use.Refund()
+		m.use.Fail(failurePause) // the picture was fetched
 		m.reply, m.err = command.Reply{}, errRefused
 		if b.failed.first(m.in.Sender, b.now()) {
 			m.reply.Text = b.Lang.TooManyPictures(wait)

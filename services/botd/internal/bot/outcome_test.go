@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"quartet/services/botd/internal/bot"
@@ -43,23 +43,85 @@ func TestQuickSecondCommandWaitsForCooldown(t *testing.T) {
 }
 
 func TestFailedCommandIsToldAndDoesNotCount(t *testing.T) {
-	var calls atomic.Int32
-	flaky := &command.Command{Name: "kot", Limits: cooldown.Limits{User: time.Hour}, Run: func(context.Context, command.Request) (command.Reply, error) {
-		if calls.Add(1) == 1 {
-			return command.Reply{}, errors.New("HTTP status 503")
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		flaky := &command.Command{Name: "kot", Limits: cooldown.Limits{User: time.Hour}, Run: func(context.Context, command.Request) (command.Reply, error) {
+			if calls++; calls == 1 {
+				return command.Reply{}, errors.New("HTTP status 503")
+			}
+			return command.Reply{Text: "kot"}, nil
+		}}
+		s := newStage(true)
+		r := s.start(t, bot.Options{}, flaky)
+		for _, want := range []string{"Nie udało się", "za 5 sekund", "kot"} {
+			s.bring(frame{from: "ala", group: home, text: "!kot"})
+			synctest.Wait()
+			if texts := s.texts(); !strings.Contains(texts[len(texts)-1], want) || strings.Contains(texts[0], "503") {
+				t.Errorf("told %q, want %s", texts, want)
+			}
+			if want != "Nie udało się" {
+				time.Sleep(5 * time.Second)
+			}
 		}
-		return command.Reply{Text: "kot"}, nil
-	}}
-	r := newRig(t, bot.Options{}, flaky)
-	r.say("ala", "!kot")
-	if got := r.next(); !strings.Contains(got.Message, "Nie udało się") || strings.Contains(got.Message, "503") {
-		t.Errorf("told %q", got.Message)
+		r.stop()
+		if failed, ok := r.outcomes("upstream_error"), r.outcomes("ok"); failed != 1 || ok != 1 {
+			t.Errorf("%d failed and %d served", failed, ok)
+		}
+	})
+}
+
+// However fast somebody types, what fails for them asks others once in a while,
+// also when they get no picture because there were too many; and nobody waits for
+// them. Where there is no cooldown they do not wait either.
+func TestFailingUsesAreHeldBack(t *testing.T) {
+	const each, minute = 100 * time.Millisecond, time.Minute
+	for name, tt := range map[string]struct {
+		limits cooldown.Limits
+		err    error
+		runs   int
+	}{
+		"failing":             {cooldown.Limits{User: time.Hour}, errors.New("HTTP status 404"), 12},
+		"short cooldown":      {cooldown.Limits{User: time.Second}, errors.New("HTTP status 500"), 60},
+		"no personal one":     {cooldown.Limits{Command: time.Hour}, errors.New("HTTP status 500"), 12},
+		"no cooldown":         {cooldown.Limits{}, errors.New("HTTP status 500"), 600},
+		"more than is let go": {cooldown.Limits{User: time.Hour}, nil, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				runs := 0
+				town := picture("town", tt.limits)
+				show := town.Run
+				town.Run = func(ctx context.Context, r command.Request) (command.Reply, error) {
+					if runs++; tt.err != nil {
+						return command.Reply{}, tt.err
+					}
+					return show(ctx, r)
+				}
+				s := newStage(true)
+				s.out.PictureBurst, s.out.PictureEvery = 1, time.Hour
+				r := s.start(t, bot.Options{}, town)
+				if tt.err == nil { // somebody else has the only picture
+					s.bring(frame{from: "ela", group: home, text: "!town"})
+					synctest.Wait()
+					runs = 0
+				}
+				for range minute / each {
+					s.bring(frame{from: "ala", group: home, text: "!town"})
+					synctest.Wait()
+					time.Sleep(each)
+				}
+				if runs != tt.runs {
+					t.Errorf("it ran %d times in a minute, want %d", runs, tt.runs)
+				}
+				s.bring(frame{from: "ola", group: home, text: "!town"})
+				synctest.Wait()
+				if runs == tt.runs {
+					t.Error("somebody else has to wait")
+				}
+				r.stop()
+			})
+		})
 	}
-	r.say("ala", "!kot")
-	if got := r.next(); got.Message != "kot" {
-		t.Errorf("the failed use counted: %q", got.Message)
-	}
-	r.eventually("counted by outcome", func() bool { return r.outcomes("upstream_error") == 1 && r.outcomes("ok") == 1 })
 }
 
 func TestReplyThatSurelyDidNotGoOutDoesNotCount(t *testing.T) {

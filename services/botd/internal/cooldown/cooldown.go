@@ -3,8 +3,8 @@
 // A use is reserved before its command runs, in all the waits that it begins or
 // in none, so that two uses at once never both pass. It is kept when its answer
 // begins (the records go into the journal together with that), and refunded when
-// nothing came of it. A restart remembers what was kept and forgets what was only
-// reserved.
+// nothing came of it; after a failure its person waits for a moment all the same.
+// A restart remembers what was kept and forgets what was only reserved.
 //
 // The time is passed in. While the bot runs, only the time that passed counts; on
 // disk stands the wall clock. However that jumps between two runs, nobody waits
@@ -51,8 +51,9 @@ const (
 	group     scope = 3
 	command   scope = 4
 	global    scope = 5
+	failure   scope = 6 // of a person, in no journal
 
-	scopes = 5
+	scopes = 6
 )
 
 // sameLimit reports whether all uses of a scope have the same limit, so that one
@@ -71,6 +72,9 @@ type wait struct {
 	key   key
 	limit time.Duration
 }
+
+// failure is what a use waits for beside its own waits: the one that Fail began.
+func (u Use) failure() key { return key{scope: failure, person: u.Person, command: u.Command} }
 
 // waits are those of a use, in to's room.
 func (u Use) waits(l Limits, to []wait) []wait {

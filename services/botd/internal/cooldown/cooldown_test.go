@@ -147,6 +147,39 @@ func TestRefundReopensWhatWasReserved(t *testing.T) {
 	pass(t, g, kot, l, at(1))
 }
 
+// After a failure its person waits for a moment, and nobody for longer.
+func TestFailureHoldsUpItsPersonForAMoment(t *testing.T) {
+	kot := use("ala", "cats", "kot")
+	for name, tt := range map[string]struct {
+		limits cooldown.Limits
+		until  float64
+	}{
+		"a moment":               {cooldown.Limits{User: 60 * s}, 5},
+		"in a group":             {cooldown.Limits{UserGroup: 60 * s}, 5},
+		"where others wait too":  {cooldown.Limits{Group: 60 * s, Command: 60 * s, Global: 60 * s}, 5},
+		"no longer than usually": {cooldown.Limits{User: 2 * s, Global: s}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := inMemory()
+			r := pass(t, g, kot, tt.limits, at(0))
+			r.Fail(5 * s)
+			if records := append(r.Records(at(0)), r.Refund()...); len(records) > 0 {
+				t.Errorf("%d records of what failed", len(records))
+			}
+			for _, first := range []bool{true, false} { // told once
+				refused(t, g, kot, tt.limits, at(1), cooldown.Refusal{Wait: time.Duration((tt.until - 1) * float64(s)), First: first})
+			}
+			pass(t, g, kot, cooldown.Limits{}, at(1))
+			pass(t, g, use("ala", "", "obraz"), cooldown.Limits{User: 60 * s}, at(1))
+			pass(t, g, use("ela", "cats", "kot"), tt.limits, at(1)).Refund()
+			pass(t, g, kot, tt.limits, at(tt.until))
+			if !g.Sound() {
+				t.Error("the gate's parts do not agree")
+			}
+		})
+	}
+}
+
 func TestRefundLeavesOthersWaits(t *testing.T) {
 	g := inMemory()
 	l := cooldown.Limits{User: 10 * s, Global: 2 * s}

@@ -59,7 +59,8 @@ func New(w *store.Store) *Gate {
 // Reserve begins the waits of a use, all or none: after it, until Refund, no use
 // passes that has to wait for this one. If one of them runs it refuses, with the
 // longest. A wait that has begun is not prolonged by a longer limit; a shorter one
-// of its group or command shortens it.
+// of its group or command shortens it. Without limits nobody waits, after a
+// failure neither.
 //
 // The reservation is nil where nothing is to be kept: without limits, and for whom
 // Lift lets through.
@@ -75,7 +76,7 @@ func (g *Gate) Reserve(u Use, l Limits, now time.Time) (*Reservation, Refusal, b
 	if g.excused(u.Person, now) {
 		return nil, Refusal{}, true
 	}
-	if e, left := g.running(waits, t); e != nil {
+	if e, left := g.running(append(waits, wait{key: u.failure()}), t); e != nil {
 		return nil, Refusal{Wait: left, First: g.tell(e, u.Person)}, false
 	}
 	if !g.room(waits) {
@@ -132,7 +133,7 @@ func (g *Gate) full(waits []wait, t time.Duration) time.Duration {
 	return min(g.soonest[0].over()-t, limit)
 }
 
-// begin begins a wait. One of the same key is over.
+// begin begins a wait, in place of one of the same key.
 func (g *Gate) begin(w wait, t time.Duration) {
 	e := g.entries[w.key]
 	if e == nil {

@@ -47,6 +47,9 @@ func keys(u cooldown.Use, l cooldown.Limits) []modelKey {
 	return slices.DeleteFunc(all, func(k modelKey) bool { return k.limit == 0 })
 }
 
+// failure is what a person waits for after a use that failed.
+func failure(u cooldown.Use) string { return "failure " + u.Person + " " + u.Command }
+
 // running is the wait that is over last; certain does not count what may be.
 func (m *model) running(all []modelKey, now time.Time, certain bool) (last *modelWait) {
 	for _, k := range all {
@@ -138,11 +141,12 @@ type play struct {
 	now   time.Time
 	uses  int
 	held  []*held
-	count struct{ passed, refused, restarts, refunds int }
+	count struct{ passed, refused, restarts, refunds, failures int }
 }
 
 // held is a use whose command runs.
 type held struct {
+	use         cooldown.Use
 	number      int
 	reservation *cooldown.Reservation
 	pending     []func() // what is still to be written, in order
@@ -168,6 +172,7 @@ func TestGateAgreesWithModel(t *testing.T) {
 		all.count.refused += p.count.refused
 		all.count.restarts += p.count.restarts
 		all.count.refunds += p.count.refunds
+		all.count.failures += p.count.failures
 	}
 	t.Logf("%+v", all.count)
 }
@@ -211,13 +216,17 @@ func (p *play) reserve() {
 	l := commands[command]
 	u := use(fmt.Sprint("p", p.rnd.IntN(3)), []string{"", "cats", "dogs"}[p.rnd.IntN(3)], command)
 	all := keys(u, l)
-	surely, perhaps := p.model.running(all, p.now, true), p.model.running(all, p.now, false)
+	before := slices.Clone(all)
+	if len(all) > 0 {
+		before = append(before, modelKey{key: failure(u)})
+	}
+	surely, perhaps := p.model.running(before, p.now, true), p.model.running(before, p.now, false)
 	r, refusal, ok := p.life.gate.Reserve(u, l, p.now)
 	switch {
 	case ok && surely != nil:
 		p.Errorf("%+v passed, and %s runs", u, surely.key)
 	case ok:
-		p.passed(all, r)
+		p.passed(u, all, r)
 	case perhaps == nil:
 		p.Errorf("%+v was refused: %+v", u, refusal)
 	default:
@@ -225,7 +234,7 @@ func (p *play) reserve() {
 	}
 }
 
-func (p *play) passed(all []modelKey, r *cooldown.Reservation) {
+func (p *play) passed(u cooldown.Use, all []modelKey, r *cooldown.Reservation) {
 	p.count.passed++
 	p.uses++
 	for _, k := range all {
@@ -235,11 +244,15 @@ func (p *play) passed(all []modelKey, r *cooldown.Reservation) {
 	if (r == nil) != (len(all) == 0) {
 		p.Errorf("a reservation of %d waits is %v", len(all), r)
 	}
-	h := &held{number: p.uses, reservation: r}
+	h := &held{use: u, number: p.uses, reservation: r}
 	p.held = append(p.held, h)
-	if p.rnd.IntN(2) == 0 { // its answer begins at once
+	switch p.rnd.IntN(8) {
+	case 0, 1, 2, 3: // its answer begins at once
 		p.keep(h)
 		p.write(h)
+	case 4: // or in a while there is none
+		p.now = p.now.Add(time.Duration(p.rnd.IntN(int(2 * s))))
+		p.fail(h)
 	}
 }
 
@@ -287,6 +300,22 @@ func (p *play) keep(h *held) {
 		p.Errorf("%d records of %d waits", len(records), len(waits))
 	}
 	h.pending = append(h.pending, func() { p.append(records); p.model.written(waits) })
+}
+
+func (p *play) fail(h *held) {
+	p.count.failures++
+	h.reservation.Fail(2 * s)
+	h.done = true
+	var last *modelWait
+	for _, w := range p.model.waits {
+		if w.use == h.number && (last == nil || w.left(p.now) > last.left(p.now)) {
+			last = w
+		}
+	}
+	p.model.remove(func(w *modelWait) bool { return w.use == h.number })
+	if last != nil {
+		p.model.waits = append(p.model.waits, &modelWait{key: failure(h.use), at: last.at, limit: min(last.limit, 2*s), told: map[string]bool{}})
+	}
 }
 
 func (p *play) refund(h *held) {

@@ -65,6 +65,32 @@ func (r *Reservation) giveBack() []record {
 	return undo
 }
 
+// Fail takes the use back, before Records, but for a moment: until that is over,
+// counted from the use and no longer than its own waits, the same person does not
+// pass with this command. Else whoever fails could ask as fast as they type.
+func (r *Reservation) Fail(moment time.Duration) {
+	if r == nil {
+		return
+	}
+	g := r.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var last *entry
+	for e := range r.own {
+		if last == nil || e.over() > last.over() {
+			last = e
+		}
+		g.drop(e)
+	}
+	if last == nil {
+		return
+	}
+	w := wait{r.use.failure(), min(last.limit, moment)}
+	if e := g.entries[w.key]; e == nil || e.over() < last.at+w.limit {
+		g.begin(w, last.at)
+	}
+}
+
 // own calls do with the waits that this use began and no other has begun since.
 // Called with gate.mu held.
 func (r *Reservation) own(do func(*entry) bool) {

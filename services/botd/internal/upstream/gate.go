@@ -25,7 +25,10 @@ func (e *NotNowError) Error() string {
 func (e *NotNowError) Is(target error) bool { return target == ErrNotNow }
 
 const (
-	// maxFailures in a row are taken for an outage. Fewer happen by chance.
+	// maxFailures in a row are taken for an outage. Fewer happen by chance. Whose
+	// questions failed is not looked at: a command may have one question only, and
+	// its server is to be left alone too. The bot has who failed wait, so nobody
+	// alone does it in a moment.
 	maxFailures = 5
 	// outage is how long an API is left alone then, before one request tries it.
 	outage = 30 * time.Second
