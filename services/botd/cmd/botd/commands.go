@@ -136,7 +136,7 @@ func (k *kitchen) builtIn() []*command.Command {
 		command.Ja(lang, prefix+zapomnij.In(lang)),
 		zapomnij,
 		command.Status(lang, k.status),
-		command.Dopusc(lang, rules.Allow),
+		command.Dopusc(lang, func(group string) error { return k.bot.Allow(group) }),
 		command.Opusc(lang, rules.Forbid, k.signal.Leave),
 		command.Ignoruj(lang, k.isAdmin, rules.Ignore),
 		command.Sluchaj(lang, rules.Hear),

@@ -197,6 +197,7 @@ type frame struct {
 	receipts                               []int64
 	files                                  []string
 	sync                                   bool // from another device of our account
+	update                                 bool // of the group's members or title
 }
 
 // bring brings frames, each with a moment of its own if it has none.
@@ -213,7 +214,11 @@ func (f frame) String() string {
 	type object = map[string]any
 	data := object{"timestamp": f.at, "message": f.text}
 	if f.group != "" {
-		data["groupInfo"] = object{"groupId": f.group, "groupName": f.title, "type": "DELIVER"}
+		kind := "DELIVER"
+		if f.update {
+			kind = "UPDATE"
+		}
+		data["groupInfo"] = object{"groupId": f.group, "groupName": f.title, "type": kind}
 	}
 	for _, id := range f.files {
 		all, _ := data["attachments"].([]any)

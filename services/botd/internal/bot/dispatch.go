@@ -13,7 +13,8 @@ import (
 // dispatch reads the text as a command and names the request after it; found
 // is false when there is no such command and none that is near, when nobody waits
 // for an answer any more or its author has taken it back, and when its chat cannot
-// be written to. From here on ctx carries the record.
+// be written to: there an admin is how it may be found that it can. From here on
+// ctx carries the record.
 func (b *Bot) dispatch(ctx context.Context, m *message) (_ context.Context, found bool) {
 	m.rec.Enter(timing.Dispatch)
 	if b.outlived(m) && m.finished == nil {
@@ -24,7 +25,7 @@ func (b *Bot) dispatch(ctx context.Context, m *message) (_ context.Context, foun
 		b.drop(ctx, m, dropDeleted)
 		return ctx, false
 	}
-	if b.Out.Parked(chatOf(&m.in)) {
+	if !b.circle.admin(&m.in) && b.Out.Parked(chatOf(&m.in)) {
 		b.drop(ctx, m, dropChatParked)
 		return ctx, false
 	}

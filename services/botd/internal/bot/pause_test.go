@@ -211,6 +211,63 @@ func TestParkedChatIsLeftAlone(t *testing.T) {
 	})
 }
 
+// A chat that may take messages again is not left alone any longer: when it has
+// changed, when it is allowed, and when an admin was answered there. Who else
+// writes there changes nothing.
+func TestParkedChatIsTriedAgainWhenItMayBeBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sign  frame
+		heard bool
+	}{
+		"a group that changed":        {frame{from: "ela", group: home, update: true}, true},
+		"allowed":                     {frame{from: admin, text: "!dopuść " + home}, true},
+		"allowed there":               {frame{from: admin, group: home, text: "!dopuść"}, true},
+		"an admin was answered there": {frame{from: admin, group: home, text: "!repeat here"}, true},
+		"an admin said something":     {frame{from: admin, group: home, text: "is it back?"}, false},
+		"somebody asks":               {frame{from: "ela", group: home, text: "!repeat here"}, false},
+		"another group changed":       {frame{from: "ela", group: other, update: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(true)
+				s.refuse(&transport.Error{Class: transport.ClassChat, Text: "User is not a group member"})
+				r := s.start(t, bot.Options{}, repeat)
+				for _, f := range []frame{
+					{from: "ala", group: home, text: "!repeat parked"},
+					{from: "ala", group: home, text: "!repeat parked"},
+					tt.sign,
+					{from: "ala", group: home, text: "!repeat heard"},
+				} {
+					s.bring(f)
+					synctest.Wait()
+				}
+				r.stop()
+				if got := slices.Contains(s.texts(), "heard"); got != tt.heard || slices.Contains(s.texts(), "parked") || r.dropped("chat_parked") == 0 {
+					t.Errorf("answered %q, dropped %d", s.texts(), r.dropped("chat_parked"))
+				}
+			})
+		})
+	}
+}
+
+// Where an admin cannot be answered either, the chat stays parked.
+func TestParkedChatThatRefusesAnAdminStaysParked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		no := &transport.Error{Class: transport.ClassChat, Text: "User is not a group member"}
+		s.refuse(no, no)
+		r := s.start(t, bot.Options{}, repeat)
+		for _, who := range []string{"ala", admin, "ala"} {
+			s.bring(frame{from: who, group: home, text: "!repeat x"})
+			synctest.Wait()
+		}
+		r.stop()
+		if s.tried != 2 || r.dropped("chat_parked") != 1 || len(s.texts()) > 0 {
+			t.Errorf("%d tries, dropped %d, answered %q", s.tried, r.dropped("chat_parked"), s.texts())
+		}
+	})
+}
+
 // A send that hangs is given up, as one of unknown outcome; meanwhile it holds up
 // its own chat and nobody else.
 func TestSendThatHangsHoldsUpItsChatOnly(t *testing.T) {

@@ -57,7 +57,7 @@ func (s *stage) start(t *testing.T, o bot.Options, commands ...*command.Command)
 	return s.startWith(t, o, func(p bot.Parts) []*command.Command {
 		ours := []*command.Command{
 			command.Ja(said.Polish, "!zapomnij"),
-			command.Dopusc(said.Polish, p.Rules.Allow),
+			command.Dopusc(said.Polish, func(group string) error { return b.Allow(group) }),
 			command.Opusc(said.Polish, p.Rules.Forbid, s.Leave),
 			command.Ignoruj(said.Polish, func(m asked.Mention) bool { return b.IsAdmin(m.UUID, m.Number) }, p.Rules.Ignore),
 			command.Sluchaj(said.Polish, p.Rules.Hear),

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"quartet/services/botd/internal/envelope"
+	"quartet/services/botd/internal/transport"
 )
 
 // freshEdit is how long after a message was sent an edit of it may still make a
@@ -25,6 +26,11 @@ func (b *Bot) triage(ctx context.Context, raw []byte, readAt time.Time) *message
 	case envelope.KindText, envelope.KindEdit:
 	case envelope.KindDelete, envelope.KindReceipt, envelope.KindSync:
 		b.aboutAnother(ctx, &in)
+		return nil
+	case envelope.KindGroup:
+		if in.Account == b.Number && in.GroupID != "" {
+			b.Out.Unpark(chatOf(&in)) // we may be a member again
+		}
 		return nil
 	default:
 		return nil
@@ -80,6 +86,15 @@ func (b *Bot) unwanted(in *envelope.Message, readAt time.Time) dropReason {
 		return dropUnknownGroup
 	}
 	return ""
+}
+
+// Allow has the bot answer in a group, and look anew whether it can be written to.
+func (b *Bot) Allow(group string) error {
+	err := b.Rules.Allow(group)
+	if err == nil {
+		b.Out.Unpark(transport.Chat{Group: group})
+	}
+	return err
 }
 
 // knownGroup reports whether the bot answers in a group. What an admin forbade

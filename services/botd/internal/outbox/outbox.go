@@ -85,6 +85,7 @@ func (o *Outbox) try(ctx context.Context, out transport.Outgoing) (transport.Rec
 	receipt, err := o.Signal.Send(ctx, out)
 	if err == nil {
 		o.gate.well()
+		o.Unpark(out.Chat)
 		o.sent.add(receipt.Timestamp, out.Chat, out.Text)
 		return receipt, nil
 	}

@@ -311,6 +311,16 @@ func TestParkedChatIsTriedAgainLater(t *testing.T) {
 		if o.Parked(group) {
 			t.Error("parked for ever")
 		}
+		for what, mend := range map[string]func(){
+			"taking back": func() { o.Unpark(group) },
+			"a message":   func() { _, _ = o.Send(t.Context(), transport.Outgoing{Chat: group}) },
+		} {
+			s.refuse(refused(transport.ClassChat))
+			_, _ = o.Send(t.Context(), transport.Outgoing{Chat: group})
+			if mend(); o.Parked(group) {
+				t.Errorf("parked after %s", what)
+			}
+		}
 	})
 }
 

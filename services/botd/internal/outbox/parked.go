@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// parkedFor is how long a chat that refused us is not written to: what
-	// people there ask for would be fetched for nothing.
+	// parkedFor is how long a chat that refused us is not written to, unless it
+	// changes or takes a message: what people there ask for would be fetched for
+	// nothing.
 	parkedFor = 10 * time.Minute
 
 	maxParked = 1024
@@ -32,6 +33,14 @@ func (p *parked) park(chat transport.Chat, now time.Time) {
 	if len(p.until) < maxParked {
 		p.until[chat] = now.Add(parkedFor)
 	}
+}
+
+// Unpark takes it back: something happened after which the chat may take messages
+// again.
+func (o *Outbox) Unpark(chat transport.Chat) {
+	o.parked.mu.Lock()
+	defer o.parked.mu.Unlock()
+	delete(o.parked.until, chat)
 }
 
 // Parked reports whether a chat lately could not be written to, for good: we

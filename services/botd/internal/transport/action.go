@@ -6,7 +6,7 @@ type Action struct {
 	RetryOnce      bool   // once Repair is done it may be sent one more time
 	Repair         Repair // what has to be done before that
 	Pause          bool   // send nothing for RetryAfter, or a while when that is 0
-	ParkChat       bool   // do not write to this chat until it has written to us
+	ParkChat       bool   // leave this chat alone for a while, but for admins, or until it has changed
 	Unready        bool   // nothing can be sent: stop taking commands
 	Alert          bool   // a person has to look at it
 }
