@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -17,6 +18,10 @@ const (
 	politeness = time.Minute
 	patience   = 10 * time.Second
 )
+
+// doubt is how long it is taken that admins were told of a group when that may
+// have arrived: a second notice an hour later is better than none for ever.
+const doubt = time.Hour
 
 // maxTold bounds of how many people it is known that they were told.
 const maxTold = 1024
@@ -53,6 +58,13 @@ func (t *told) first(who string, now time.Time) bool {
 	return true
 }
 
+// later has someone told again no sooner than then.
+func (t *told) later(who string, then time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.at[who] = then.Add(-t.every)
+}
+
 // tooMany tells somebody once that their commands are not taken for now. It
 // runs on the reader and never waits.
 func (b *Bot) tooMany(in *envelope.Message) {
@@ -62,8 +74,9 @@ func (b *Bot) tooMany(in *envelope.Message) {
 	b.notify(chatOf(in), b.Lang.TooManyWaiting(b.options.SenderWaiting))
 }
 
-// stranger tells the admins, once, that the bot is called in a group that was
-// not allowed. It runs on the reader and never waits.
+// stranger tells the admins that the bot is called in a group that was not
+// allowed: once, when one of them certainly was told, else at a later call again.
+// It runs on the reader and never waits.
 func (b *Bot) stranger(in *envelope.Message) {
 	group, title := in.GroupID, in.GroupName
 	if len(b.options.Admins) == 0 || !b.strangers.first(group, time.Now()) {
@@ -73,19 +86,24 @@ func (b *Bot) stranger(in *envelope.Message) {
 		if err := b.Out.Wait(ctx); err != nil {
 			return err // and a later call is the first
 		}
-		first, err := b.Rules.FirstCall(group)
-		if err != nil || !first {
-			return err
+		if !b.Rules.FirstCall(group) {
+			return nil
 		}
-		text := b.Lang.UnknownGroup(title, b.allowCall(group))
+		text, reached := b.Lang.UnknownGroup(title, b.allowCall(group)), false
 		for _, admin := range b.options.Admins {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), asideTimeout)
 			defer cancel()
-			if _, err := b.post(ctx, transport.Outgoing{Chat: transport.Chat{User: admin}, Text: text}); err != nil {
-				b.Log.LogAttrs(ctx, slog.LevelWarn, "an admin was not told of a group", slog.Any("err", err))
+			_, err := b.post(ctx, transport.Outgoing{Chat: transport.Chat{User: admin}, Text: text})
+			if err == nil {
+				reached = true
+				continue
+			}
+			b.Log.LogAttrs(ctx, slog.LevelWarn, "an admin was not told of a group", slog.Any("err", err))
+			if errors.Is(err, transport.ErrOutcomeUnknown) {
+				b.strangers.later(group, time.Now().Add(doubt))
 			}
 		}
-		return nil
+		return b.Rules.Told(group, reached)
 	})
 }
 

@@ -94,6 +94,66 @@ func TestAdminsAreToldOfAGroupThatCalledDuringAPause(t *testing.T) {
 	})
 }
 
+// As long as no admin certainly was told of a group, they are told at a later call:
+// soon where it is certain that they were not, else in an hour.
+func TestAdminsAreToldOfAGroupAgainIfNobodyWas(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err     error
+		told    int // within half an hour of calls, and then in two
+		in2hour int
+	}{
+		"told":     {nil, 1, 1},
+		"not told": {&transport.Error{Class: transport.ClassBug}, 1, 1},
+		"unknown":  {&transport.Error{Class: transport.ClassTransient}, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(true)
+				s.refuse(tt.err)
+				r := s.start(t, closed, repeat)
+				for minute := range 120 {
+					s.bring(frame{from: "ala", group: other, text: "!repeat a"}, frame{from: "ela", group: other, text: "!repeat a"})
+					synctest.Wait()
+					if n := len(s.sent()); minute == 30 && n != tt.told {
+						t.Errorf("told %d times in half an hour, want %d", n, tt.told)
+					}
+					time.Sleep(time.Minute)
+				}
+				r.stop()
+				if n := len(s.sent()); n != tt.in2hour {
+					t.Errorf("told %d times in two hours, want %d", n, tt.in2hour)
+				}
+			})
+		})
+	}
+}
+
+// A group that calls on while admins are being told of it is told of once, however
+// long that takes.
+func TestAdminsAreToldOfAGroupOnceWhileItCallsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		o := bot.Options{Groups: []string{home}}
+		for n := range 9 {
+			o.Admins = append(o.Admins, fmt.Sprint("+1555010000", n))
+		}
+		s.slowly(t, func(transport.Outgoing) time.Duration { return 9 * time.Second })
+		r := s.start(t, o, repeat)
+		for range 30 {
+			s.bring(frame{from: "ala", group: other, text: "!repeat a"})
+			time.Sleep(10 * time.Second)
+		}
+		r.stop()
+		var told []string
+		for _, out := range s.sent() {
+			told = append(told, out.Chat.User)
+		}
+		if want := append(o.Admins, admin); !slices.Equal(told, want) {
+			t.Errorf("told %q", told)
+		}
+	})
+}
+
 func TestAdminsAreHeardEverywhere(t *testing.T) {
 	s := newStage(true)
 	r := s.start(t, closed, repeat)

@@ -33,26 +33,45 @@ func (c *called) remove(group string) {
 	c.order = slices.DeleteFunc(c.order, func(g string) bool { return g == group })
 }
 
-// FirstCall is true once for each group that is not allowed: admins are to be told
-// of it. So many groups are remembered; the one that called longest ago may call
-// for the first time again. If it cannot be written it is false, with an error, and
-// the next call is the first one.
-func (r *Rules) FirstCall(group string) (bool, error) {
+// FirstCall is true for a group that is not allowed and that admins were not told
+// of, nor are being told: whom it tells so has to tell them, and to say with Told
+// how that went. So many groups are remembered; the one that called longest ago may
+// call for the first time again.
+func (r *Rules) FirstCall(group string) bool {
 	if r.Allowed(group) || r.hasCalled(group) {
-		return false, nil
-	}
-	r.deciding.Lock()
-	defer r.deciding.Unlock()
-	if r.Allowed(group) || r.hasCalled(group) {
-		return false, nil
-	}
-	if err := r.w.Append(record{Op: call, Group: group}.encode()); err != nil {
-		return false, fmt.Errorf("remember an unknown group: %w", err)
+		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.called.add(group)
-	return true, nil
+	_, has := r.called.is[group]
+	_, telling := r.telling[group]
+	if has || telling {
+		return false
+	}
+	r.telling[group] = struct{}{}
+	return true
+}
+
+// Told ends what FirstCall began. If no admin was told the next call is the first
+// one. If that one was cannot be written, it is known until a restart.
+func (r *Rules) Told(group string, told bool) error {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	told = told && !r.Allowed(group)
+	var err error
+	if told {
+		err = r.w.Append(record{Op: call, Group: group}.encode())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.telling, group)
+	if told {
+		r.called.add(group)
+	}
+	if err != nil {
+		return fmt.Errorf("remember an unknown group: %w", err)
+	}
+	return nil
 }
 
 func (r *Rules) hasCalled(group string) bool {

@@ -37,13 +37,14 @@ type Rules struct {
 	deciding sync.Mutex // held over each change, until it is written and holds
 	now      atomic.Pointer[decided]
 
-	mu     sync.RWMutex
-	called called // unknown groups that admins were told of; guarded by mu, changed by who decides
+	mu      sync.RWMutex
+	called  called              // unknown groups that admins were told of; guarded by mu, changed by who decides
+	telling map[string]struct{} // and those that they are being told of; guarded by mu
 }
 
 // New returns rules by which nothing is decided.
 func New(w *store.Store) *Rules {
-	r := &Rules{w: w, called: called{is: make(map[string]struct{})}}
+	r := &Rules{w: w, called: called{is: make(map[string]struct{})}, telling: make(map[string]struct{})}
 	r.now.Store(newDecided())
 	return r
 }

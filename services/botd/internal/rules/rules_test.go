@@ -135,11 +135,33 @@ func TestSwitchAndCooldownOfOnePlaceAreApart(t *testing.T) {
 
 func firstCall(t *testing.T, r *rules.Rules, group string, want bool) {
 	t.Helper()
-	got, err := r.FirstCall(group)
-	must(t, err)
+	got := r.FirstCall(group)
 	if got != want {
 		t.Errorf("the first call of %s: %t", group, got)
 	}
+	if got {
+		must(t, r.Told(group, true))
+	}
+}
+
+// A group of which no admin could be told calls for the first time again; while
+// they are being told it does not.
+func TestCallThatNobodyWasToldOfIsNotTheFirst(t *testing.T) {
+	l := begin(t, powerloss.New())
+	for range 2 {
+		if !l.rules.FirstCall("cats") || l.rules.FirstCall("cats") {
+			t.Fatal("not one call is the first")
+		}
+		must(t, l.rules.Told("cats", false))
+	}
+	if !l.rules.FirstCall("cats") {
+		t.Fatal("told of")
+	}
+	must(t, l.rules.Allow("cats"))
+	must(t, l.rules.Told("cats", true)) // too late: it is not unknown
+	must(t, l.rules.Forbid("cats"))
+	l = l.killed(t)
+	firstCall(t, l.rules, "cats", true)
 }
 
 func TestUnknownGroupCallsFirstOnce(t *testing.T) {
@@ -262,10 +284,10 @@ func TestWhatCannotBeWrittenDoesNotHold(t *testing.T) {
 		}
 		return nil
 	})
-	first, err := l.rules.FirstCall("birds")
-	if first || !errors.Is(err, syscall.ENOSPC) {
+	if first, err := l.rules.FirstCall("birds"), l.rules.Told("birds", true); !first || !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("the first call: %t, %v", first, err)
 	}
+	firstCall(t, l.rules, "birds", false) // somebody was told
 	for name, err := range map[string]error{
 		"allow": l.rules.Allow("dogs"), "forbid": l.rules.Forbid("cats"), "ignore": l.rules.Ignore("ala"),
 		"switch": l.rules.SwitchOff("kot", cats), "cooldown": l.rules.SetCooldown("kot", cats, 0),
@@ -276,6 +298,7 @@ func TestWhatCannotBeWrittenDoesNotHold(t *testing.T) {
 	}
 	is(t, l.rules, true, false, false, -1)
 	l.fs.SetFail(nil)
+	l = l.killed(t)
 	firstCall(t, l.rules, "birds", true)
 	must(t, l.book.Compact())
 	is(t, l.killed(t).rules, true, false, false, -1)
@@ -366,9 +389,10 @@ func TestRulesInAStorm(t *testing.T) {
 	for person := range 4 {
 		deciding.Go(func() {
 			for n := range 50 {
-				is, err := l.rules.FirstCall(fmt.Sprint("unknown", n))
-				if is {
+				var err error
+				if unknown := fmt.Sprint("unknown", n); l.rules.FirstCall(unknown) {
 					first.Add(1)
+					err = l.rules.Told(unknown, true)
 				}
 				err = errors.Join(err, l.rules.Allow(fmt.Sprint(person, "-", n)), l.rules.Ignore(fmt.Sprint(person, "-", n)), l.rules.SwitchOff("kot", transport.Chat{User: fmt.Sprint(person)}))
 				if n%10 == 0 {
@@ -401,12 +425,13 @@ func TestOneOfManyCallsIsTheFirst(t *testing.T) {
 		for range 8 {
 			all.Go(func() {
 				<-begun
-				is, err := l.rules.FirstCall(fmt.Sprint("unknown", round))
-				if err != nil {
-					t.Error(err)
+				unknown := fmt.Sprint("unknown", round)
+				if !l.rules.FirstCall(unknown) {
+					return
 				}
-				if is {
-					first.Add(1)
+				first.Add(1)
+				if err := l.rules.Told(unknown, true); err != nil {
+					t.Error(err)
 				}
 			})
 		}
