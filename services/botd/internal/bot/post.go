@@ -18,8 +18,8 @@ import (
 const postName = "_schedule"
 
 // Post writes to a chat what nobody asked for at that moment: a text, or what a
-// command answers to a call, with its prefix. Whether it is due, and that it is
-// once, is the caller's business.
+// command answers to a call, with its prefix. Where an admin does not want that it
+// is refused. Whether it is due, and that it is once, is the caller's business.
 func (b *Bot) Post(ctx context.Context, chat transport.Chat, text, call string) error {
 	m := &message{at: time.Now()}
 	m.rec.Start(m.at)
@@ -30,6 +30,9 @@ func (b *Bot) Post(ctx context.Context, chat transport.Chat, text, call string) 
 }
 
 func (b *Bot) postReply(ctx context.Context, m *message, chat transport.Chat, text, call string) error {
+	if chat.Group != "" && b.Rules.Forbidden(chat.Group) {
+		return fmt.Errorf("%w: an admin had the bot leave this group", errRefused)
+	}
 	if b.Out.Parked(chat) {
 		return errors.New("the chat lately could not be written to")
 	}
@@ -61,6 +64,9 @@ func (b *Bot) call(ctx context.Context, m *message, chat transport.Chat, call st
 	found := b.commands.Load().Find(read.Name)
 	if found == nil {
 		return errors.New("there is no such command any more")
+	}
+	if b.Rules.Off(found.Name, chat) {
+		return fmt.Errorf("%w: an admin has switched %s off there", errRefused, found.Name)
 	}
 	args, err := read.Fit(found.Params)
 	if misfit, ok := errors.AsType[*asked.Misfit](err); ok {

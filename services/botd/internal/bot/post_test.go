@@ -63,6 +63,49 @@ func TestPostThatCannotBe(t *testing.T) {
 	}
 }
 
+// Where an admin has switched a command off, or had the bot leave, nothing of it is
+// posted, and the command does not run, until that is taken back.
+func TestPostHeedsWhatAdminsDecided(t *testing.T) {
+	s := newStage(true)
+	runs := 0
+	c := *repeat
+	c.Run = counting(&runs, repeat)
+	r := s.start(t, bot.Options{EveryGroup: true}, &c)
+	here, there, ela := transport.Chat{Group: home}, transport.Chat{Group: other}, transport.Chat{User: "ela"}
+	post := func(chat transport.Chat, text, call string, posted bool) {
+		t.Helper()
+		if err := r.Post(t.Context(), chat, text, call); (err == nil) != posted {
+			t.Errorf("posted %t: %v", !posted, err)
+		}
+	}
+	decide := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	decide(r.Rules.SwitchOff("repeat", here))
+	post(here, "", "!repeat off", false)
+	post(here, "a text", "", true)
+	post(there, "", "!repeat on", true)
+	decide(r.Rules.SwitchOff("repeat", ela))
+	post(ela, "", "!repeat off", false)
+	decide(r.Rules.SwitchOn("repeat", here))
+	post(here, "", "!repeat on again", true)
+	decide(r.Rules.Forbid(home))
+	post(here, "forbidden", "", false)
+	post(here, "", "!repeat forbidden", false)
+	decide(r.Rules.Allow(home))
+	post(here, "allowed", "", true)
+	r.stop()
+	if got := s.texts(); runs != 2 || !slices.Equal(got, []string{"a text", "on", "on again", "allowed"}) {
+		t.Errorf("%d ran, posted %q", runs, got)
+	}
+	if n := r.outcomes("rejected"); n != 4 {
+		t.Errorf("%d rejected", n)
+	}
+}
+
 // A post waits for its chat's turn, and while Signal wants nothing.
 func TestPostWaitsForItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
