@@ -65,14 +65,25 @@ func (g *gate) lose(next time.Time, why string) {
 	g.why = why
 }
 
-// looked notes what came of looking for our account.
+// looked notes what came of looking for our account. That it was not there closes
+// nothing: somebody else may have found it meanwhile.
 func (g *gate) looked(now time.Time, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.probing, g.missing = false, err != nil
-	if err != nil {
+	g.probing = false
+	switch {
+	case err == nil:
+		g.missing = false
+	case g.missing:
 		g.next, g.why = now.Add(accountPause), err.Error()
 	}
+}
+
+// left notes that who looked left before there was an answer: another one looks.
+func (g *gate) left() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.probing = false
 }
 
 // limit closes it after a refusal for being too fast. Of several messages that
@@ -108,7 +119,7 @@ func (g *gate) well() {
 
 // state is how long to wait before looking at the gate again, 0 when it is open.
 // probe says that the caller has to look for our account first, and to tell with
-// looked.
+// looked or left.
 func (g *gate) state(now time.Time) (left time.Duration, probe bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -159,7 +170,9 @@ func (o *Outbox) Wait(ctx context.Context) error {
 		left, probe := o.gate.state(time.Now())
 		switch {
 		case probe:
-			o.probe(ctx)
+			if !o.probe(ctx) {
+				return errors.Join(o.Paused(), context.Cause(ctx))
+			}
 		case left == 0:
 			return nil
 		default:
@@ -174,10 +187,16 @@ func (o *Outbox) Wait(ctx context.Context) error {
 	}
 }
 
-// probe looks whether our account is there again.
-func (o *Outbox) probe(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+// probe looks whether our account is there again. It returns false when ctx ended
+// before there was an answer.
+func (o *Outbox) probe(ctx context.Context) bool {
+	look, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	_, err := o.Signal.Check(ctx)
+	_, err := o.Signal.Check(look)
+	if err != nil && ctx.Err() != nil {
+		o.gate.left()
+		return false
+	}
 	o.gate.looked(time.Now(), err)
+	return true
 }

@@ -29,6 +29,7 @@ type server struct {
 	profile  string
 	account  error // what Check says
 	checks   int
+	onCheck  func(context.Context) error // nil says account
 }
 
 func (s *server) Send(_ context.Context, o transport.Outgoing) (transport.Receipt, error) {
@@ -59,10 +60,13 @@ func (s *server) SetProfile(_ context.Context, p transport.Profile) error {
 	return nil
 }
 
-func (s *server) Check(context.Context) ([]transport.Warning, error) {
+func (s *server) Check(ctx context.Context) ([]transport.Warning, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.checks++
+	if s.onCheck != nil {
+		return nil, s.onCheck(ctx)
+	}
 	return nil, s.account
 }
 
@@ -260,6 +264,45 @@ func TestMissingAccountIsLookedFor(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Who looks in vain for an account that somebody else has found meanwhile, or leaves
+// before there is an answer, keeps nobody waiting.
+func TestLookingInVainClosesNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		stays time.Duration // who looks, from the first look on
+		found bool          // by somebody else, while they look
+		waits time.Duration // who comes when they have looked
+	}{
+		"found, and they time out": {time.Minute, true, 0},
+		"found, and they leave":    {3 * time.Second, true, 0},
+		"they leave":               {3 * time.Second, false, 0},
+		"they time out":            {time.Minute, false, 15 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{onCheck: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
+				o := newOutbox(t, s, outbox.Options{})
+				o.Doubt()
+				ctx, cancel := context.WithTimeout(t.Context(), tt.stays)
+				defer cancel()
+				var looking sync.WaitGroup
+				looking.Go(func() { _ = o.Wait(ctx) })
+				time.Sleep(time.Second)
+				if tt.found {
+					o.Found()
+				}
+				time.Sleep(min(tt.stays, 15*time.Second) - time.Second)
+				synctest.Wait()
+				s.onCheck = nil
+				began := time.Now()
+				if err := o.Wait(t.Context()); err != nil || time.Since(began).Round(time.Second) != tt.waits {
+					t.Errorf("waited %s, %v", time.Since(began), err)
+				}
+				looking.Wait()
+			})
+		})
+	}
 }
 
 func TestPicturesAreRationed(t *testing.T) {
