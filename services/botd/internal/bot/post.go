@@ -43,6 +43,9 @@ func (b *Bot) postReply(ctx context.Context, m *message, chat transport.Chat, te
 			return err
 		}
 	}
+	if err := b.awaitRation(ctx, m); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
 	defer cancel()
 	if err := b.awaitLeave(ctx, m); err != nil {
@@ -56,6 +59,25 @@ func (b *Bot) postReply(ctx context.Context, m *message, chat transport.Chat, te
 	}
 	defer b.Out.Done(chat)
 	return b.sendParts(ctx, m, chat)
+}
+
+// awaitRation waits until a picture may go out: a post has the time that people
+// do not have.
+func (b *Bot) awaitRation(ctx context.Context, m *message) error {
+	if m.reply.Picture == nil {
+		return nil
+	}
+	ctx, cancel := context.WithDeadline(ctx, m.at.Add(b.options.MaxAge))
+	defer cancel()
+	for {
+		wait, ok := b.Out.Picture()
+		if ok {
+			return nil
+		}
+		if !sleep(ctx, wait) {
+			return fmt.Errorf("wait for the pictures before: %w", ctx.Err())
+		}
+	}
 }
 
 // call runs the command of a call for a chat.

@@ -106,6 +106,46 @@ func TestPostHeedsWhatAdminsDecided(t *testing.T) {
 	}
 }
 
+// Pictures that are posted are among those that Signal rations: a post waits for
+// its own, and people are told.
+func TestPostedPicturesAreRationed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		s.out.PictureBurst, s.out.PictureEvery = 2, 4*time.Minute
+		r := s.start(t, bot.Options{}, picture("kot", cooldown.Limits{}))
+		began := time.Now()
+		for n, want := range []time.Duration{0, 0, 4 * time.Minute} {
+			if err := r.Post(t.Context(), transport.Chat{Group: home}, "", "!kot"); err != nil || time.Since(began) != want {
+				t.Errorf("picture %d after %s, %v", n, time.Since(began), err)
+			}
+		}
+		s.bring(frame{from: "ala", group: home, text: "!kot"})
+		synctest.Wait()
+		if texts := s.texts(); len(texts) != 4 || !strings.Contains(texts[3], "Za dużo zdjęć") {
+			t.Errorf("sent %q", texts)
+		}
+		r.stop()
+	})
+}
+
+// A picture for which there is no room for too long is not posted.
+func TestPostGivesUpAPictureThatWaitsTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		s.out.PictureBurst, s.out.PictureEvery = 1, time.Hour
+		r := s.start(t, bot.Options{}, picture("kot", cooldown.Limits{}))
+		for _, posted := range []bool{true, false} {
+			if err := r.Post(t.Context(), transport.Chat{Group: home}, "", "!kot"); (err == nil) != posted {
+				t.Errorf("posted %t: %v", !posted, err)
+			}
+		}
+		r.stop()
+		if n := len(s.sent()); n != 1 {
+			t.Errorf("%d posted", n)
+		}
+	})
+}
+
 // A post waits for its chat's turn, and while Signal wants nothing.
 func TestPostWaitsForItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
