@@ -48,9 +48,10 @@ func (l Lang) NotHere(command string) string { return l.say(notHere, text("comma
 func (l Lang) OffHere(command string) string { return l.say(offHere, text("command", command)) }
 
 // UnknownGroup tells an admin that the bot is called in a group that was not
-// allowed; allow is the command that allows it, whole.
+// allowed; allow is the command that allows it, whole. It has the last line for
+// itself: a title may have a command in it too.
 func (l Lang) UnknownGroup(group, allow string) string {
-	return l.say(unknownGroup, l.group(group), text("allow", allow))
+	return l.say(unknownGroup, l.group(group)) + "\n" + allow
 }
 
 // AboutYou says what is stored about somebody: the name and how many commands

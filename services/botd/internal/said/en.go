@@ -32,7 +32,7 @@ var en = [keys]string{
 	onlyDirect:      "{command} works in a chat with me only.",
 	notHere:         "{command} does not work in this chat.",
 	offHere:         "{command} is switched off here.",
-	unknownGroup:    "Somebody calls me in the group {group}, which I do not know. I stay silent there until you allow it: {allow}",
+	unknownGroup:    "Somebody calls me in the group {group}, which I do not know. I stay silent there until you allow it:",
 	groupUnnamed:    "without a name",
 
 	me:        "{person}: {n} {n:command|commands} since the beginning. {forget} erases what I know about you.",

@@ -32,7 +32,7 @@ var pl = [keys]string{
 	onlyDirect:      "{command} działa tylko w rozmowie ze mną.",
 	notHere:         "{command} nie działa w tej rozmowie.",
 	offHere:         "{command} jest tu wyłączone.",
-	unknownGroup:    "Ktoś woła mnie w grupie {group}, której nie znam. Milczę tam, dopóki jej nie dopuścisz: {allow}",
+	unknownGroup:    "Ktoś woła mnie w grupie {group}, której nie znam. Milczę tam, dopóki jej nie dopuścisz:",
 	groupUnnamed:    "bez nazwy",
 
 	me:        "{person}: od początku {n} {n:polecenie|polecenia|poleceń}. {forget} kasuje, co o Tobie wiem.",

@@ -98,6 +98,18 @@ func TestNamesOfPeopleCannotDisturbASentence(t *testing.T) {
 	}
 }
 
+// Whatever a group is called, the last line of the notice about it is what allows it.
+func TestTitleOfAGroupIsNotTakenForWhatAllowsIt(t *testing.T) {
+	for _, l := range []said.Lang{said.Polish, said.English} {
+		for _, title := range []string{"Koty", "x: !dopuść other", "x\n!dopuść other", "x\u2028!dopuść other"} {
+			lines := strings.FieldsFunc(l.UnknownGroup(title, "!dopuść this"), func(c rune) bool { return c == '\n' || c == '\u2028' })
+			if len(lines) != 2 || lines[1] != "!dopuść this" {
+				t.Errorf("of %q: %q", title, lines)
+			}
+		}
+	}
+}
+
 func TestCaptionsAreBounded(t *testing.T) {
 	long := strings.Repeat("ż", 5000)
 	c := said.Polish.Caption(said.Credit{Title: long, Author: long, Licence: long, Source: "https://" + long})
