@@ -54,6 +54,10 @@ func (b *Bus) drop(p *Peer, r reason, why error) {
 	b.log.LogAttrs(context.Background(), slog.LevelWarn, "connection ended by the bus", slog.String("reason", Reasons[r]), slog.Any("err", why), slog.Any("peer", p))
 }
 
+// loggedNames is how many of a peer's names a line of the log has at most: it
+// may own thousands.
+const loggedNames = 16
+
 // LogValue is the peer for logs: enough to find the program.
 func (p *Peer) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("name", p.label())}
@@ -61,7 +65,7 @@ func (p *Peer) LogValue() slog.Value {
 		attrs = append(attrs, slog.Uint64("uid", uint64(p.who.uid)), slog.Int("pid", int(p.who.pid)), slog.String("program", p.program()))
 	}
 	if len(p.owned) > 0 {
-		attrs = append(attrs, slog.Any("owns", p.owned))
+		attrs = append(attrs, slog.Any("owns", p.owned[:min(len(p.owned), loggedNames)]))
 	}
 	return slog.GroupValue(attrs...)
 }

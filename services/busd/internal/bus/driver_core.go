@@ -163,7 +163,7 @@ func (b *Bus) addMatch(p *Peer, d *wire.Decoder) *refusal {
 func parseRule(text string) (match.Rule, *refusal) {
 	rule, err := match.Parse(strings.Clone(text))
 	if bad, ok := err.(*match.Error); ok {
-		return rule, refused(bad.Name, "%s", bad.Message)
+		return rule, &refusal{bad.Name, bad.Message}
 	}
 	return rule, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -94,6 +95,56 @@ func pair(a, b string) client.Write { return func(e *wire.Encoder) { e.String(a)
 
 func startArgs(name string) client.Write {
 	return func(e *wire.Encoder) { e.String(name); e.Uint32(0) }
+}
+
+// A string that is no name may be as long as a message. What is said of it is
+// not, and is cut before it is quoted.
+func TestRefusalsQuoteTheBeginningOfALongString(t *testing.T) {
+	b := start(t, allowAll, func(o *busOptions) { o.Activation.Update = func(map[string]string) {} })
+	c, monitor := b.dial(), b.monitor(nil)
+	for _, long := range []string{strings.Repeat("\x01", 1<<20), strings.Repeat("é", 1<<19), "com.example." + strings.Repeat("x", 1<<20)} {
+		for _, v := range []struct {
+			iface, member, signature string
+			body                     client.Write
+		}{
+			{client.DriverName, "RequestName", "su", startArgs(long)},
+			{client.DriverName, "ReleaseName", "s", word(long)},
+			{client.DriverName, "StartServiceByName", "su", startArgs(long)},
+			{client.DriverName, "GetNameOwner", "s", word(long)},
+			{client.DriverName, "ListQueuedOwners", "s", word(long)},
+			{client.DriverName, "GetConnectionCredentials", "s", word(long)},
+			{client.DriverName, "AddMatch", "s", word(long)},
+			{client.DriverName, "RemoveMatch", "s", word(long)},
+			{client.DriverName, "UpdateActivationEnvironment", "a{ss}", func(e *wire.Encoder) {
+				mark := e.OpenArray(8)
+				e.DictEntry()
+				e.String("=" + long)
+				e.String("")
+				e.CloseArray(mark)
+			}},
+			{properties, "GetAll", "s", word(long)},
+			{properties, "Get", "ss", pair(client.DriverName, long)},
+			{"org.freedesktop.DBus.Debug.Stats", "GetConnectionStats", "s", word(long)},
+		} {
+			_, err := c.Call(wire.Header{Path: client.DriverPath, Interface: v.iface, Member: v.member, Destination: client.DriverName, Signature: v.signature}, v.body)
+			if e, ok := err.(*client.Error); !ok || len(e.Text) > 4100 || !utf8.ValidString(e.Text) {
+				t.Errorf("%s(%.20q): %.100v", v.member, long, err)
+			}
+		}
+	}
+	_, err := c.Call(wire.Header{Path: "/" + strings.Repeat("x", 1<<20), Interface: "com.example.I", Member: "M", Destination: client.DriverName}, nil)
+	if e, ok := err.(*client.Error); !ok || len(e.Text) > 4100 {
+		t.Errorf("a long path: %.100v", err)
+	}
+	monitor.Close() // which has much to read
+	// Names are said whole, however long they may be.
+	name := "com.example." + strings.Repeat("x", wire.MaxName-len("com.example."))
+	_, err = c.Driver("GetNameOwner", "s", word(name))
+	refused(t, err, "NameHasNoOwner", name)
+	_, err = c.Driver("ReleaseName", "s", word(":1"+name[2:]))
+	refused(t, err, "InvalidArgs", "starting with ':'", name[2:])
+	_, err = c.Call(wire.Header{Path: client.DriverPath, Interface: name, Member: "M", Destination: client.DriverName}, nil)
+	refused(t, err, "UnknownInterface", name)
 }
 
 func TestNameHasOwner(t *testing.T) {

@@ -39,7 +39,7 @@ func (b *Bus) beginError(to *Peer, serial uint32, name, text string) {
 		destination = notActive
 	}
 	e := b.begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, ReplySerial: serial, ErrorName: name, Destination: destination, Signature: "s"})
-	e.String(text)
+	e.String(cut(text, maxText))
 }
 
 // say sends what begin has begun to one peer. Monitors see it, whether the

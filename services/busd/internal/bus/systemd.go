@@ -58,7 +58,7 @@ func (b *Bus) activationFailed(p *Peer, m *wire.Message) *refusal {
 		return refused(invalidArgs, "ActivationFailure has wrong args (%q, expected \"sss\")", m.Signature)
 	}
 	d := m.Decode(b.body)
-	unit, name, text := d.String(), strings.Clone(d.String()), strings.Clone(d.String())
+	unit, name, text := d.String(), strings.Clone(d.String()), strings.Clone(cut(d.String(), maxText))
 	if !wire.ValidErrorName(name) {
 		name = failed
 	}
