@@ -248,6 +248,20 @@ func TestNameComesWhileServicesAreRead(t *testing.T) {
 	}
 }
 
+// What is no name is provided by no service file, and so does not wait for
+// those that are being read.
+func TestWhatIsNoNameIsNotLookedFor(t *testing.T) {
+	b := start(t, allowAll, func(o *busOptions) {
+		o.Activation.Changing = func() bool { return true }
+		o.Activation.Refresh = func(func()) {}
+	})
+	c := b.dial()
+	for _, name := range []string{"", "x", "com..example", "com.example." + strings.Repeat("x", wire.MaxName)} {
+		_, err := c.Driver("StartServiceByName", "su", startArgs(name))
+		refused(t, err, "ServiceUnknown", "The name "+name+" was not provided by any .service files")
+	}
+}
+
 // What waits while service files are read is not overtaken by what is sent when
 // the name has come.
 func TestNothingOvertakesWhatWaitsForServiceFiles(t *testing.T) {

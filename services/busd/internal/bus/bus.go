@@ -94,6 +94,7 @@ type Bus struct {
 	// The turn.
 	ready, spare []*Peer // have whole messages that are not handled
 	dirty        []*Peer // have packets to be sent
+	sendingTo    *Peer   // one of them, while they are
 	arena        []byte
 	pieces       []rawio.Piece
 	inbuf        []byte

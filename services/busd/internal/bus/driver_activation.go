@@ -9,6 +9,9 @@ import (
 
 func (b *Bus) startServiceByName(p *Peer, d *wire.Decoder) *refusal {
 	name := d.String()
+	if !wire.ValidBusName(name) { // not even by a file that is being read
+		return unknownService(name)
+	}
 	service, known := b.service(name)
 	if !known && b.changing() {
 		return b.lookAgain(name, request{from: p, serial: b.msg.Serial, quiet: b.msg.Flags&wire.NoReplyExpected != 0})

@@ -36,3 +36,12 @@ func (b *Bus) Charged(uid int64) (bytes, fds int64) {
 	}
 	return u.bytes.Stats().InUse, u.fds.Stats().InUse
 }
+
+// Overdue lets the bus do something at the end of the turn, as a timer does.
+func (b *Bus) Overdue(fire func()) { b.set(&timer{fire: fire}, 1) }
+
+// Garble queues what cannot be sent for the peer of that name.
+func (b *Bus) Garble(name string) {
+	p := b.find(name)
+	b.queue(p, packet{at: cap(b.arena), n: 1, payer: p.user})
+}

@@ -46,6 +46,9 @@ const systemLike = `<policy context="default">
 <allow send_destination="org.freedesktop.DBus"/>
 </policy>`
 
+// faultText is what the bus logs of a fault of its own.
+const faultText = "fault in the bus"
+
 // A bed is a bus under test.
 type bed struct {
 	*bus.Bus
@@ -53,6 +56,7 @@ type bed struct {
 	address string
 	log     *logged
 	listens []string // the addresses of all sockets
+	faults  bool     // the bus is made to have faults
 }
 
 // An edit changes the options that a bus has otherwise.
@@ -94,6 +98,9 @@ func start(t testing.TB, config string, edits ...edit) *bed {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+		if !b.faults && strings.Contains(b.log.String(), faultText) {
+			t.Error(b.log.String())
 		}
 		if left := ""; !eventually(func() bool { left = openFiles(t); return left == open }) {
 			t.Errorf("open files before:\n%s\nafter:\n%s", open, left)

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"quartet/services/busd/internal/name"
 	"quartet/services/busd/internal/rawio"
 )
 
@@ -106,6 +107,7 @@ func (b *Bus) otherEvent(fd int) {
 		b.calls()
 		return
 	}
+	defer b.rescue(nil)
 	for _, l := range b.listeners {
 		if l.FD == fd {
 			b.accept(l)
@@ -130,25 +132,54 @@ func (b *Bus) serve(p *Peer, alone bool) {
 // deliver sends what the turn has routed. Who turns out to be gone leaves, of
 // which others are told, until nothing is left to be sent.
 func (b *Bus) deliver() {
-	for {
-		b.bury()
-		if len(b.dirty) == 0 {
-			return
-		}
-		b.flush()
+	for !b.delivered() {
 	}
 }
 
-// rescue keeps the bus alive where handling a peer's messages has panicked:
-// that is a fault of ours, for which one peer pays and not all of them.
+// delivered is false if there may be more to send.
+func (b *Bus) delivered() bool {
+	defer b.rescue(nil)
+	b.bury()
+	if len(b.dirty) == 0 {
+		return true
+	}
+	b.flush()
+	return false
+}
+
+// attempt calls what is done for no peer in particular.
+func (b *Bus) attempt(what func()) {
+	defer b.rescue(nil)
+	what()
+}
+
+// rescue keeps the bus alive where something has panicked: that is a fault of
+// ours, for which one peer pays and not all of them. It is the one that was
+// served, and the one that was being sent to, whose stream may have been cut
+// anywhere; a timer, a posted call or a new connection is nobody's, and is only
+// given up. What it would have done next is not done, so somebody may wait in
+// vain, or be charged for what is gone: that is for whoever reads the log.
 func (b *Bus) rescue(p *Peer) {
 	fault := recover()
 	if fault == nil {
 		return
 	}
-	b.log.LogAttrs(context.Background(), slog.LevelError, "fault in the bus: please report it", slog.Any("panic", fault), slog.String("stack", string(debug.Stack())), slog.Any("peer", p))
+	whose := slog.Any("peer", p)
+	if p == nil {
+		whose = slog.String("peer", "none")
+	}
+	b.log.LogAttrs(context.Background(), slog.LevelError, "fault in the bus: please report it", slog.Any("panic", fault), slog.String("stack", string(debug.Stack())), whose)
 	b.releaseFDs(b.fds)
 	b.fds, b.body, b.big, b.made = nil, nil, nil, false
-	b.drop(p, reasonFault, errFault)
-	b.bury()
+	b.handover = name.Change[*Peer]{}
+	if p != nil {
+		b.drop(p, reasonFault, errFault)
+	}
+	switch {
+	case b.sendingTo != nil:
+		b.drop(b.sendingTo, reasonFault, errFault)
+		b.sendingTo = nil
+	case p == nil: // it is counted where everybody looks for faults
+		b.stats.Ended[reasonFault]++
+	}
 }

@@ -1,8 +1,6 @@
 package bus
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"quartet/services/busd/internal/rawio"
@@ -105,14 +103,17 @@ func (b *Bus) queue(p *Peer, k packet) {
 // a call brings about for others is routed before its answer, and the caller
 // waits for that.
 func (b *Bus) flush() {
-	for _, p := range slices.Backward(b.dirty) {
+	for l := len(b.dirty); l > 0; l-- {
+		p := b.dirty[l-1]
 		p.out.dirty = false
+		b.sendingTo = p
 		if p.state != gone {
 			b.send(p)
 		}
+		b.dirty = b.dirty[:l-1]
 		b.forget(&p.out)
 	}
-	b.dirty = b.dirty[:0]
+	b.sendingTo = nil
 	b.arena = b.arena[:0]
 	if cap(b.arena) > 2*arenaSize { // somebody asked for a very long list
 		b.arena = make([]byte, 0, arenaSize+arenaSlack)

@@ -52,7 +52,7 @@ func (b *Bus) calls() {
 	b.posted.calls = nil
 	b.posted.mu.Unlock()
 	for _, fn := range calls {
-		fn()
+		b.attempt(fn)
 	}
 }
 

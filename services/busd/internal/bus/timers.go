@@ -61,6 +61,6 @@ func (b *Bus) untilNext() time.Duration {
 func (b *Bus) expire() {
 	for len(b.timers) > 0 && !b.timers[0].at.After(b.now) {
 		t := heap.Pop(&b.timers).(*timer)
-		t.fire()
+		b.attempt(t.fire)
 	}
 }

@@ -97,6 +97,7 @@ func (b *Bus) charge(p *Peer, k *packet, bytes int) {
 
 // drain goes on with what waits for a peer, when its socket has room again.
 func (b *Bus) drain(p *Peer) {
+	defer b.rescue(p)
 	o := &p.out
 	for len(o.waiting) > 0 {
 		b.pieces = b.pieces[:0]
