@@ -21,6 +21,16 @@ const acceptsATurn = 64
 // more file descriptors, unless one is freed before.
 const shortPause = time.Second
 
+// shortSilence is how long the log does not repeat that: every descriptor that
+// is freed may be taken at once, by whoever connects again and again.
+const shortSilence = 10 * time.Second
+
+// shortage is what becomes of running short of file descriptors.
+type shortage struct {
+	again timer     // for another look
+	told  time.Time // when it was logged last
+}
+
 type listener struct {
 	*listen.Listener
 	armed bool
@@ -87,16 +97,20 @@ func (b *Bus) accept(l *listener) {
 func (b *Bus) runShort(err error) {
 	b.short = true
 	b.stats.Shortages++
-	b.log.Warn("no connections are accepted until file descriptors are free: raise the limit (LimitNOFILE, ulimit -n)", slog.Any("err", err), slog.Int("connections", b.connections()))
+	if s := &b.shortage; b.now.Sub(s.told) >= shortSilence {
+		s.told = b.now
+		b.log.Warn("no connections are accepted until file descriptors are free: raise the limit (LimitNOFILE, ulimit -n)", slog.Any("err", err), slog.Int("connections", b.connections()))
+	}
 	b.rearm()
-	again := &timer{fire: b.fdFreed}
-	b.set(again, shortPause)
+	b.shortage.again.fire = b.fdFreed
+	b.set(&b.shortage.again, shortPause)
 }
 
 // fdFreed goes on accepting.
 func (b *Bus) fdFreed() {
 	if b.short {
 		b.short = false
+		b.cancel(&b.shortage.again)
 		b.rearm()
 	}
 }

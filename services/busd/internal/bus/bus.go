@@ -101,6 +101,7 @@ type Bus struct {
 	leaving      []*Peer // to be buried
 	unread       unread
 	short        bool // no file descriptors left: nobody is accepted
+	shortage     shortage
 	full         bool // too many half-open connections: likewise
 
 	// The message that is handled.

@@ -45,3 +45,6 @@ func (b *Bus) Garble(name string) {
 	p := b.find(name)
 	b.queue(p, packet{at: cap(b.arena), n: 1, payer: p.user})
 }
+
+// Timers is how many are set.
+func (b *Bus) Timers() int { return len(b.timers) }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -101,4 +102,41 @@ func TestAcceptingStopsAtTheProcessLimit(t *testing.T) {
 	restore()
 	authenticate(t, waiting)
 	must(t, waiting.Hello())
+}
+
+// Who connects again and again takes each descriptor that is freed: that is
+// still one shortage, with one timer and one line in the log.
+func TestShortageIsToldOnce(t *testing.T) {
+	const closed = 8
+	b := start(t, allowAll)
+	var peers []*client.Conn
+	for range closed {
+		peers = append(peers, b.dial())
+	}
+	resume := b.pause()
+	for range 4 * closed { // they are taken one after the other
+		b.raw()
+	}
+	began := time.Now()
+	defer limitFiles(t, 0)()
+	resume()
+	for _, p := range peers {
+		before := uint64(0)
+		if !eventually(func() bool { before = b.stats().Shortages; return before > 0 }) {
+			t.Fatal("no shortage was noticed")
+		}
+		must(t, p.Close()) // which frees two: this process has both ends
+		if !eventually(func() bool { return b.stats().Shortages > before }) {
+			t.Fatal("those that are freed are not taken")
+		}
+	}
+	b.Do(func() {
+		if n, others := b.Timers(), b.Stats().Now.Incomplete; n > others+1 {
+			t.Errorf("%d timers, of which %d are of connections", n, others)
+		}
+	})
+	most := 1 + int(time.Since(began)/(10*time.Second))
+	if n := strings.Count(b.log.String(), "no connections are accepted"); n > most {
+		t.Errorf("%d lines in the log, and %d are enough", n, most)
+	}
 }
