@@ -3,6 +3,7 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"quartet/services/busd/internal/rawio"
 	"quartet/services/busd/internal/wire"
@@ -116,8 +117,15 @@ func (b *Bus) awaitMessage(p *Peer) {
 	}
 	b.cancel(&p.late)
 	if len(p.in.fds) > 0 {
-		p.late.fire = func() { b.drop(p, reasonLate, errPendingFD) }
-		b.set(&p.late, b.settings.Limits.PendingFDTimeout)
+		limit := b.settings.Limits.PendingFDTimeout
+		p.late.fire = func() {
+			if p.in.ready { // a message of theirs has come, and waits for its turn
+				b.set(&p.late, max(limit, time.Millisecond))
+				return
+			}
+			b.drop(p, reasonLate, errPendingFD)
+		}
+		b.set(&p.late, limit)
 	}
 }
 

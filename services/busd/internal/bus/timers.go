@@ -33,10 +33,11 @@ func (t *timers) Pop() any {
 	return last
 }
 
-// set lets t fire after d, at the end of a turn; a d of 0 or less means never.
+// set lets t fire after d, at the end of a turn: of this one for a d of 0. A
+// negative d means never.
 func (b *Bus) set(t *timer, d time.Duration) {
 	b.cancel(t)
-	if d <= 0 {
+	if d < 0 {
 		return
 	}
 	t.at = b.now.Add(d)

@@ -219,7 +219,9 @@ func (b *Bus) watchStall(p *Peer) {
 		if o.stall.fire == nil {
 			o.stall.fire = func() { b.stalled(p) }
 		}
-		b.set(&o.stall, b.opt.SendTimeout)
+		if b.opt.SendTimeout > 0 {
+			b.set(&o.stall, b.opt.SendTimeout)
+		}
 	}
 }
 

@@ -18,11 +18,12 @@ type Limits struct {
 	MaxMessageSize                         int64 // bytes
 	MaxMessageUnixFDs                      int64
 
+	// 0 is at once.
 	ServiceStartTimeout time.Duration
 	AuthTimeout         time.Duration
 	PendingFDTimeout    time.Duration
-	// ReplyTimeout is how long a call may wait for its reply; negative for
-	// ever.
+	// ReplyTimeout is how long a call may wait for its reply; 0 and negative
+	// for ever.
 	ReplyTimeout time.Duration
 
 	MaxCompletedConnections    int
