@@ -167,3 +167,22 @@ func TestLongAnswersEndAShare(t *testing.T) {
 		next(t, greedy)
 	}
 }
+
+// An answer that is longer than arrays may be is an error, which costs nobody
+// the connection: not who asked, and not who watches.
+func TestAnswersAreNoLongerThanMessagesMayBe(t *testing.T) {
+	long := strings.Repeat("x", wire.MaxArray/2) // in place of very many
+	names := []string{long, long}
+	b := start(t, allowAll, func(o *busOptions) { o.Activation.Names = func() []string { return names } })
+	patient := client.Options{Timeout: 10 * patience} // that much takes its time
+	c, monitor := b.dial(patient), b.monitor([]string{"type='error'"}, patient)
+	_, err := c.Driver("ListActivatableNames", "", nil)
+	refused(t, err, "LimitsExceeded")
+	m := next(t, monitor)
+	if m.ErrorName != driverError+"LimitsExceeded" || m.Destination != c.Name {
+		t.Errorf("the monitor got %s", describe(m))
+	}
+	nothing(t, c)
+	b.Do(func() { names = nil })
+	get(c.Driver("ListActivatableNames", "", nil))(t)
+}

@@ -115,6 +115,8 @@ type Bus struct {
 
 	own      wire.Encoder // the bus's own messages
 	ownAt    int
+	answers  uint32       // the serial that it answers, 0 for none
+	answered string       // whom
 	echo     wire.Message // one of them, read back for rules and monitors
 	echoBody []byte
 	serial   uint32

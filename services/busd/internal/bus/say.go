@@ -10,14 +10,23 @@ func (b *Bus) begin(h wire.Header) *wire.Encoder {
 		b.serial = 1
 	}
 	h.Serial, h.Sender = b.serial, BusName
+	b.answers, b.answered = h.ReplySerial, h.Destination
 	b.own.Buf, b.ownAt = b.arena, len(b.arena)
 	b.own.Begin(h)
 	return &b.own
 }
 
-// finish ends the message that begin has begun.
+// finish ends the message that begin has begun. An answer that is longer than
+// messages may be is replaced by an error: lists may grow that long. Nothing else
+// of the bus's own does.
 func (b *Bus) finish() packet {
 	b.own.End()
+	if b.own.TooLong() && b.answers != 0 {
+		b.own.Buf = b.own.Buf[:b.ownAt]
+		b.own.Begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, Serial: b.serial, ReplySerial: b.answers, ErrorName: limitsExceeded, Destination: b.answered, Sender: BusName, Signature: "s"})
+		b.own.String("The answer would be longer than messages and arrays may be")
+		b.own.End()
+	}
 	b.arena, b.own.Buf = b.own.Buf, nil
 	return packet{at: b.ownAt, n: len(b.arena) - b.ownAt}
 }

@@ -165,3 +165,29 @@ func TestEncodersHeaderIsWhatParseReads(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, h)
 	}
 }
+
+// A message is too long when it is, or an array of it; the next one is not.
+func TestEncoderKnowsWhatIsTooLong(t *testing.T) {
+	var e wire.Encoder
+	for _, v := range []struct {
+		first, second int // arrays of bytes
+		long          bool
+	}{
+		{wire.MaxArray, 0, false},
+		{wire.MaxArray + 1, 0, true},
+		{0, wire.MaxArray, false},
+		{wire.MaxArray, wire.MaxArray, true}, // with the header
+		{0, 0, false},
+	} {
+		e.Buf = e.Buf[:0]
+		e.Begin(wire.Header{Type: wire.Signal, Serial: 1, Path: "/", Interface: "a.b", Member: "C", Signature: "ayay"})
+		for _, n := range []int{v.first, v.second} {
+			mark := e.OpenArray(1)
+			e.Buf = append(e.Buf, make([]byte, n)...)
+			e.CloseArray(mark)
+		}
+		if e.End(); e.TooLong() != v.long {
+			t.Errorf("with arrays of %d and %d bytes: too long: %t", v.first, v.second, e.TooLong())
+		}
+	}
+}

@@ -9,8 +9,9 @@ type Encoder struct {
 	// Buf receives the bytes. It may be set between messages.
 	Buf []byte
 
-	start int // where the message begins in Buf; alignment is relative to it
-	body  int // where its body begins
+	start int  // where the message begins in Buf; alignment is relative to it
+	body  int  // where its body begins
+	long  bool // an array of it is longer than MaxArray, or all of it than MaxMessage
 }
 
 // Header is what Begin writes; fields that are "" or 0 are left out.
@@ -26,7 +27,7 @@ type Header struct {
 // Begin writes the header, padded to the body. The message begins at
 // len(e.Buf), whatever that is.
 func (e *Encoder) Begin(h Header) {
-	e.start = len(e.Buf)
+	e.start, e.long = len(e.Buf), false
 	e.Buf = append(e.Buf, 'l', byte(h.Type), byte(h.Flags), 1)
 	e.Uint32(0) // the body's length, see End
 	e.Uint32(h.Serial)
@@ -69,8 +70,13 @@ func (e *Encoder) fieldUint32(code byte, v uint32) {
 
 // End completes the message that Begin began.
 func (e *Encoder) End() {
+	e.long = e.long || len(e.Buf)-e.start > MaxMessage
 	binary.LittleEndian.PutUint32(e.Buf[e.start+4:], uint32(len(e.Buf)-e.body))
 }
+
+// TooLong says whether the message that End has completed is longer than
+// messages may be, or an array of it than arrays: nobody may be sent it.
+func (e *Encoder) TooLong() bool { return e.long }
 
 // align appends padding to a multiple of n bytes, a power of 2 up to 8.
 func (e *Encoder) align(n int) {
@@ -134,6 +140,7 @@ func (e *Encoder) OpenArray(elemAlign int) (mark int) {
 // CloseArray ends the array that mark is of.
 func (e *Encoder) CloseArray(mark int) {
 	size := len(e.Buf) - mark - 4 - int(e.Buf[mark])
+	e.long = e.long || size > MaxArray
 	binary.LittleEndian.PutUint32(e.Buf[mark:], uint32(size))
 }
 
