@@ -84,6 +84,10 @@ func unknownService(name string) *refusal {
 	return refused(serviceUnknown, "The name %s was not provided by any .service files", name)
 }
 
+func tooManyStarts(name string, limit int) *refusal {
+	return refused(limitsExceeded, "The maximum number of pending activations has been reached, activation of %s failed (max_pending_service_starts=%d)", name, limit)
+}
+
 // toAbsent handles a message for a name that nobody has: it waits while a
 // program is started, if there is one for it.
 func (b *Bus) toAbsent(p *Peer, m *wire.Message) *refusal {
@@ -136,7 +140,7 @@ func (b *Bus) start(service Service, r request) *refusal {
 	// As in dbus-daemon it is all that wait who are counted.
 	if limit := b.settings.Limits.MaxPendingServiceStarts; b.starts.waiting >= limit {
 		b.endRequest(&r)
-		return refused(limitsExceeded, "The maximum number of pending activations has been reached, activation of %s failed (max_pending_service_starts=%d)", service.Name, limit)
+		return tooManyStarts(service.Name, limit)
 	}
 	if s := b.starts.byName[service.Name]; s != nil {
 		b.add(s, r)

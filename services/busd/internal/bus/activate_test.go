@@ -286,6 +286,28 @@ func TestNothingOvertakesWhatWaitsForServiceFiles(t *testing.T) {
 	same(t, "the owner", got, "First", "Second")
 }
 
+// Whom the limit of starts keeps from waiting behind others for a service is
+// told so, and not that there is none.
+func TestTooManyWhoWaitForServiceFilesAreToldSo(t *testing.T) {
+	s, refreshed := &starter{}, make(chan func(), 1)
+	b := start(t, allowAll+`<limit name="max_pending_service_starts">1</limit>`, withServices(s), func(o *busOptions) {
+		o.Activation.Changing = func() bool { return true }
+		o.Activation.Refresh = func(done func()) { refreshed <- done }
+	})
+	c := b.dial()
+	get(c.Send(call(service, "First"), nil))(t)
+	done := <-refreshed
+	_, err := c.Call(call("com.example.None", "M"), nil)
+	refused(t, err, "ServiceUnknown")
+	b.Do(func() { s.names = []string{service} })
+	_, err = c.Call(call(service, "Second"), nil)
+	refused(t, err, "LimitsExceeded", "max_pending_service_starts=1")
+	done()
+	s.starts(t, 1)
+	s.fail(service, driverError+"Failed", "no more")
+	next(t, c)
+}
+
 // CVE-2014-3477: what may not be delivered after all is an error of its
 // sender; the service has its name and hears of nothing.
 func TestRefusedMessageThatWaitedIsNotTheServicesFault(t *testing.T) {

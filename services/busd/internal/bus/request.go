@@ -41,6 +41,9 @@ func (s *starts) looksFor(name string) bool {
 func (b *Bus) lookAgain(name string, r request) *refusal {
 	if limit := b.settings.Limits.MaxPendingServiceStarts; len(b.starts.looking) >= limit {
 		b.endRequest(&r)
+		if _, known := b.service(name); known { // it would have come behind others
+			return tooManyStarts(name, limit)
+		}
 		return unknownService(name)
 	}
 	l := &looker{strings.Clone(name), r}

@@ -27,7 +27,7 @@ type Config struct {
 	SendTimeout settings.Seconds `env:"SEND_TIMEOUT" envDefault:"30s" doc:"How long a client may leave unread what waits for it before it is disconnected and named in the log. A trickle is no progress: all that waited at some moment must be read within it. 0 is for ever."`
 
 	UserBytes  settings.Bytes `env:"USER_BYTES" envDefault:"2GiB" doc:"How many bytes may wait in the bus because one user's clients asked for them. The limits of one connection (max_outgoing_bytes and others) come first: those of Debian's session.conf are 1 GB, and this lets two such connections be full."`
-	UserFDs    int64          `env:"USER_FDS" envDefault:"16384" doc:"How many file descriptors may wait likewise, also unread in sockets. It is a quarter of the 65536 that the bus raises its own limit to, so that no user takes them all; where it may not, a quarter of what it has."`
+	UserFDs    int64          `env:"USER_FDS" envDefault:"16384" doc:"How many file descriptors may wait likewise, also unread in sockets; as many again may have come, and their messages not yet. It is a quarter of the 65536 that the bus raises its own limit to, so that no user takes more than half of them; where it may not, a quarter of what it has."`
 	UserQuotas []string       `env:"USER_QUOTAS" doc:"Exceptions from both for single users, as uid:bytes:fds, with commas between them: 0:8GiB:32768,1000:64MiB:256."`
 
 	ReplyInvalid bool `env:"REPLY_INVALID" envDefault:"false" doc:"Tell the sender of a message that is invalid, but whose end is known, what was wrong with it before it is disconnected. dbus-daemon says nothing."`
