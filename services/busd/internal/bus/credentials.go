@@ -82,14 +82,16 @@ func (p *Peer) processFD() int {
 	return fd
 }
 
-// login describes a peer in texts of refusals, as dbus-daemon does.
+// login describes a peer in texts of refusals, as dbus-daemon does. It is looked
+// up once: who is refused again and again would have /proc read each time.
 func (p *Peer) login() string {
-	if !p.who.known {
-		return ""
+	if !p.who.known || p.loggedIn != "" {
+		return p.loggedIn
 	}
 	s := fmt.Sprintf("uid=%d pid=%d", p.who.uid, p.who.pid)
 	if comm, err := commOf(p.who.pid); err == nil {
 		s += fmt.Sprintf(" comm=%q", comm)
 	}
+	p.loggedIn = s
 	return s
 }

@@ -21,6 +21,8 @@ type Peer struct {
 	user   *user
 	policy *policy.Client
 
+	loggedIn string // what login has said
+
 	fdsAllowed bool // it negotiated file descriptors
 
 	auth      *sasl.Server // until it has authenticated
