@@ -127,6 +127,16 @@ func (b *Bot) begin(ctx context.Context, m *message) error {
 	return err
 }
 
+// putBack leaves a message for the next start whose answer was begun and certainly
+// did not go out. Its use begins anew then.
+func (b *Bot) putBack(ctx context.Context, m *message, why error) error {
+	defer b.Store.Step()()
+	if err := b.Ledger.Unbegin(&m.in, m.use.Refund()...); err != nil {
+		b.Log.LogAttrs(ctx, slog.LevelError, "not noted that a message waits again", slog.Any("err", err))
+	}
+	return fmt.Errorf("%w: %w", errLeft, why)
+}
+
 // settle notes what became of a message, sent or not. What the asker certainly
 // has not got does not count as a use.
 func (b *Bot) settle(ctx context.Context, m *message, err error) {

@@ -34,7 +34,17 @@ func (b *Bot) send(ctx context.Context, m *message, chat transport.Chat) error {
 		err = b.sendParts(ctx, m, chat)
 	}
 	fault.Point(fault.Sent)
+	if m.kept && ctx.Err() != nil && neverLeft(err) {
+		return b.putBack(ctx, m, context.Cause(ctx))
+	}
 	return err
+}
+
+// neverLeft reports whether a send failed before the server had anything of it:
+// what it has refused it would refuse again.
+func neverLeft(err error) bool {
+	_, refused := errors.AsType[*transport.Error](err)
+	return err != nil && !refused && !errors.Is(err, transport.ErrOutcomeUnknown)
 }
 
 // awaitLeave waits while Signal wants nothing, as long as somebody waits for the

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"quartet/services/botd/internal/bot"
+	"quartet/services/botd/internal/cooldown"
 	"quartet/services/botd/internal/transport"
 )
 
@@ -40,6 +41,53 @@ func TestServerThatIsAwayCostsNoAnswers(t *testing.T) {
 			t.Errorf("%d sent, %v unknown", len(s.sent()), r.sum("quartet.botd.send.unknown"))
 		}
 	})
+}
+
+// A stop while the server is away leaves the answer that waits for it to the next
+// start, with its cooldown not begun. A stop while it is being written does not: it
+// may have arrived.
+func TestStopWhileTheServerIsAwayLosesNoAnswer(t *testing.T) {
+	away := fmt.Errorf("send: %w", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
+	for name, tt := range map[string]struct {
+		send func(context.Context) error
+		want []string
+	}{
+		"away": {func(context.Context) error { return away }, []string{"x"}},
+		"stopped in the dial": {func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("send: %w", &net.OpError{Op: "dial", Err: ctx.Err()})
+		}, []string{"x"}},
+		"being written": {func(ctx context.Context) error { return make(waits).pass(ctx) }, nil},
+		"refused": {func(ctx context.Context) error {
+			<-ctx.Done()
+			return &transport.Error{Class: transport.ClassBug}
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(true)
+				a := limited("a", cooldown.Limits{User: time.Hour})
+				r := s.start(t, bot.Options{DrainTimeout: time.Second}, a)
+				synctest.Wait()
+				s.sendWith(func(ctx context.Context, _ transport.Outgoing) error { return tt.send(ctx) })
+				s.setAccount(syscall.ECONNREFUSED)
+				s.bring(frame{from: "ala", group: home, text: "!a x"})
+				time.Sleep(10 * time.Second)
+				r.stop()
+				s.sendWith(nil)
+				s.setAccount(nil)
+				r = s.start(t, bot.Options{}, a)
+				time.Sleep(time.Minute)
+				r.stop()
+				r = s.start(t, bot.Options{}, a)
+				time.Sleep(time.Minute)
+				r.stop()
+				if got := s.texts(); !slices.Equal(got, tt.want) {
+					t.Errorf("answered %q, want %q", got, tt.want)
+				}
+			})
+		})
+	}
 }
 
 // A panic of ours ends the message that it came over, for good, and nothing else:

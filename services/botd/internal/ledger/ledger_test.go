@@ -232,6 +232,34 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
+// What was begun and certainly not sent waits again, over a restart, in its place;
+// what was settled stays so.
+func TestWhatWasBegunMayWaitAgain(t *testing.T) {
+	for name, spill := range map[string]bool{"here": false, "spilled": true} {
+		t.Run(name, func(t *testing.T) {
+			fs := powerloss.New()
+			l := open(t, fs, onDisk())
+			if spill {
+				spilled(t, l, 1)
+				wantUnspilled(t, l, 1, true)
+			} else {
+				accept(t, l, 1)
+			}
+			accept(t, l, 2)
+			accept(t, l, 3)
+			must(t, l.Begin(key(1)))
+			must(t, l.Unbegin(message(1)))
+			must(t, l.Begin(key(3)))
+			must(t, l.Settle(key(3), ledger.Unknown))
+			must(t, l.Unbegin(message(3)))
+			l = open(t, fs.Clone(), onDisk())
+			if got := waiting(l); fmt.Sprint(got) != "[1 2]" || l.Recovered().Unknown != 0 {
+				t.Errorf("waiting are %v, recovered %+v", got, l.Recovered())
+			}
+		})
+	}
+}
+
 // A ledger that cannot be written takes nothing.
 func TestFullDiskTakesNothing(t *testing.T) {
 	fs := powerloss.New()

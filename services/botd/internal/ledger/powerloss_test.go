@@ -132,9 +132,14 @@ func live(t *testing.T, rng *rand.Rand, l *life, uses *tally, n int) *fate {
 	must(t, l.Begin(k, uses.use(name(k), 1)))
 	done()
 	f.begun, f.state = true, ledger.Unknown
-	switch rng.IntN(4) {
+	switch rng.IntN(5) {
 	case 0:
 	case 1:
+		done := l.store.Step()
+		must(t, l.Unbegin(f.m, uses.use(name(k), -1)))
+		done()
+		f.refunded, f.unspilt, f.state = true, true, ledger.Waiting
+	case 2:
 		done := l.store.Step()
 		must(t, l.Settle(k, ledger.Failed, uses.use(name(k), -1)))
 		done()

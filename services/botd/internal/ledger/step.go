@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"quartet/services/botd/internal/envelope"
 	"quartet/services/botd/internal/store"
 )
 
@@ -25,6 +26,26 @@ func (l *Ledger) Begin(k Key, with ...store.Record) error {
 	r := recordOf(e)
 	l.mu.Unlock()
 	r.At = 0
+	return l.write(with, r)
+}
+
+// Unbegin takes Begin back where certainly nothing of the answer went out, and
+// writes what others have to say of that, all or nothing: the message waits again.
+// If that cannot be written it is unknown after a restart.
+func (l *Ledger) Unbegin(m *envelope.Message, with ...store.Record) error {
+	defer l.store.Step()()
+	l.mu.Lock()
+	e := l.find(KeyOf(m))
+	if e == nil || e.state.settled() {
+		l.mu.Unlock()
+		return l.store.Append(with...)
+	}
+	l.move(e, waiting)
+	e.wait(m, false)
+	e.begun = 0
+	r := recordOf(e)
+	l.mu.Unlock()
+	r.At = 0 // it is not taken anew
 	return l.write(with, r)
 }
 
