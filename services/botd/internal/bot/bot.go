@@ -156,7 +156,8 @@ type message struct {
 	inTurn  bool // it has its chat's turn
 	over    bool // its sender's next one may come
 	use     *cooldown.Reservation
-	counted bool // the use is one of those that are counted
+	counted bool           // the use is one of those that are counted, and was not yet
+	count   []store.Record // what is to be written of that
 
 	reply command.Reply
 	err   error // what handling it ended with

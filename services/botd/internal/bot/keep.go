@@ -103,25 +103,41 @@ func (b *Bot) resume(ctx context.Context, left []ledger.Taken, placed func()) {
 }
 
 // begin notes that an answer is about to be sent, with all that becomes true by
-// that: the cooldown, the count of uses.
+// that: the cooldown, the count of uses. While that cannot be written the answer
+// waits, as long as somebody waits for it.
 func (b *Bot) begin(ctx context.Context, m *message) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", errLeft, err)
 	}
 	m.rec.BeginStore()
 	defer m.rec.EndStore()
-	defer b.Store.Step()()
-	records := m.use.Records(b.now())
-	if m.counted {
-		_, count := b.People.Count(m.in.Sender)
-		records = append(records, count...)
+	err := b.noteBegun(m)
+	if errors.Is(err, errNotNoted) {
+		b.Log.LogAttrs(ctx, slog.LevelError, "reply not begun", slog.String("command", m.command.Name), slog.Any("err", err))
 	}
+	for errors.Is(err, errNotNoted) && !b.outlived(m) {
+		if b.Store.Broken() != nil || !sleep(ctx, keepRetry) {
+			return b.putBack(ctx, m, err)
+		}
+		err = b.noteBegun(m)
+	}
+	return err
+}
+
+// noteBegun is one try of begin. Each is a step of its own: what could make room
+// waits for the end of a step.
+func (b *Bot) noteBegun(m *message) error {
+	defer b.Store.Step()()
+	if m.counted {
+		_, m.count = b.People.Count(m.in.Sender)
+		m.counted = false
+	}
+	records := append(m.use.Records(b.now()), m.count...)
 	if !m.kept {
 		return b.Store.Append(records...)
 	}
 	err := b.Ledger.Begin(ledger.KeyOf(&m.in), records...)
 	if err != nil && !errors.Is(err, ledger.ErrCancelled) {
-		b.Log.LogAttrs(ctx, slog.LevelError, "reply not begun", slog.String("command", m.command.Name), slog.Any("err", err))
 		err = fmt.Errorf("%w: %w", errNotNoted, err)
 	}
 	return err

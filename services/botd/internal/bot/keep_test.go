@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"quartet/kit/journal/powerloss"
@@ -191,6 +193,71 @@ func TestFullDiskLosesNothingThatCanWait(t *testing.T) {
 			} else if len(d.texts()) > 0 {
 				t.Errorf("answered %q", d.texts())
 			}
+		})
+	}
+}
+
+// What was taken before the disk was full waits for room before it is answered, for
+// as long as anybody waits for that, over a stop too. It is answered once, is one use,
+// and may still be taken back.
+func TestFullDiskLosesNothingThatWasTaken(t *testing.T) {
+	all := []string{"held 0", "held 1", "held 2", "held 3", "held 4", "held 5"}
+	for name, tt := range map[string]struct {
+		meanwhile func(*stage)
+		stop      bool
+		want      []string
+	}{
+		"room again":     {want: all},
+		"a stop":         {stop: true, want: all},
+		"one taken back": {meanwhile: func(s *stage) { s.bring(frame{from: "p0", deletes: 1}) }, want: all[1:]},
+		"too late":       {meanwhile: func(*stage) { time.Sleep(10 * time.Minute) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(true)
+				hold := newHolding()
+				hold.Limits.User = time.Hour
+				r := s.start(t, bot.Options{Limit: 4, DrainTimeout: time.Second}, hold.Command)
+				for n := range all {
+					s.bring(frame{from: fmt.Sprint("p", n), text: fmt.Sprint("!hold ", n), at: int64(n + 1)})
+				}
+				synctest.Wait()
+				s.fs.SetCapacity(1)
+				close(hold.let)
+				time.Sleep(3500 * time.Millisecond) // between two tries
+				if err := r.Ready(t.Context()); !errors.Is(err, syscall.ENOSPC) || len(s.sent()) > 0 {
+					t.Errorf("ready: %v, sent %q", err, s.texts())
+				}
+				if tt.meanwhile != nil {
+					tt.meanwhile(s)
+					synctest.Wait()
+				}
+				if tt.stop {
+					r.stop()
+					r = s.start(t, bot.Options{}, hold.Command)
+				}
+				s.fs.SetCapacity(1 << 30)
+				time.Sleep(time.Minute)
+				if err := r.Ready(t.Context()); err != nil {
+					t.Errorf("ready: %v", err)
+				}
+				r.stop()
+				r = s.start(t, bot.Options{}, hold.Command)
+				time.Sleep(time.Minute)
+				got := s.texts()
+				slices.Sort(got)
+				if !slices.Equal(got, tt.want) {
+					t.Fatalf("answered %q, want %q", got, tt.want)
+				}
+				if tt.want != nil {
+					s.bring(frame{from: "p1", text: "!ja"})
+					synctest.Wait()
+					if got := s.texts()[len(tt.want):]; len(got) != 1 || !strings.Contains(got[0], " 2 polecenia") {
+						t.Errorf("told %q of one use and this one", got)
+					}
+				}
+				r.stop()
+			})
 		})
 	}
 }

@@ -280,6 +280,31 @@ func TestFullDiskTakesNothing(t *testing.T) {
 	}
 }
 
+// What could not be begun waits as before: it may be begun later, or taken back.
+func TestWhatCannotBeBegunWaits(t *testing.T) {
+	fs := powerloss.New()
+	l := open(t, fs, onDisk())
+	accept(t, l, 1)
+	accept(t, l, 2)
+	fs.SetCapacity(1)
+	for n := 1; n <= 2; n++ {
+		if err := l.Begin(key(n)); err == nil || errors.Is(err, ledger.ErrCancelled) {
+			t.Fatal(err)
+		}
+	}
+	if got := waiting(l); fmt.Sprint(got) != "[1 2]" {
+		t.Errorf("waiting are %v", got)
+	}
+	if !l.Cancel(message(1).Sender, 1) {
+		t.Error("not taken back")
+	}
+	fs.SetCapacity(1 << 30)
+	if err := l.Begin(key(1)); !errors.Is(err, ledger.ErrCancelled) {
+		t.Errorf("begun: %v", err)
+	}
+	must(t, l.Begin(key(2)))
+}
+
 // A bot that was killed when its journal was full starts again.
 func TestFullJournalIsNoEnd(t *testing.T) {
 	fs := powerloss.New()

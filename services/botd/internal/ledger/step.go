@@ -11,8 +11,8 @@ import (
 )
 
 // Begin says that an answer is about to be sent, and writes what others have to
-// say of that, all or nothing. After an error it must not be sent; with
-// ErrCancelled nothing was written.
+// say of that, all or nothing. After an error it must not be sent: the message
+// waits as before, or with ErrCancelled is not to be answered any more.
 func (l *Ledger) Begin(k Key, with ...store.Record) error {
 	defer l.store.Step()()
 	l.mu.Lock()
@@ -21,12 +21,20 @@ func (l *Ledger) Begin(k Key, with ...store.Record) error {
 		l.mu.Unlock()
 		return ErrCancelled
 	}
+	was, in, text := e.state, e.in, e.text
 	l.move(e, inFlight)
 	e.begun = time.Now().UnixMilli()
 	r := recordOf(e)
 	l.mu.Unlock()
 	r.At = 0
-	return l.write(with, r)
+	err := l.write(with, r)
+	if err != nil {
+		l.mu.Lock()
+		l.move(e, was)
+		e.in, e.text, e.begun = in, text, 0
+		l.mu.Unlock()
+	}
+	return err
 }
 
 // Unbegin takes Begin back where certainly nothing of the answer went out, and
