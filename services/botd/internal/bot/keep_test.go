@@ -261,3 +261,29 @@ func TestFullDiskLosesNothingThatWasTaken(t *testing.T) {
 		})
 	}
 }
+
+// What a stop interrupts is left to the next start, also when its author is not told
+// that it did not work, because they heard that of another just before.
+func TestStopLeavesWhatItInterruptsInSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		run := func(context.Context) error { return errors.New("HTTP status 503") }
+		c := &command.Command{Name: "slow", Run: func(ctx context.Context, _ command.Request) (command.Reply, error) {
+			return command.Reply{Text: "done"}, run(ctx)
+		}}
+		r := s.start(t, bot.Options{DrainTimeout: time.Second}, c)
+		s.bring(frame{from: "ala", group: home, text: "!slow"}, frame{from: "ala", group: home, text: "!slow"})
+		synctest.Wait() // of one she is told, of one she is not
+		run = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		s.bring(frame{from: "ala", group: home, text: "!slow"})
+		synctest.Wait()
+		r.stop()
+		run = func(context.Context) error { return nil }
+		r = s.start(t, bot.Options{}, c)
+		synctest.Wait()
+		r.stop()
+		if got := s.texts(); len(got) != 2 || got[1] != "done" {
+			t.Errorf("answered %q", got)
+		}
+	})
+}

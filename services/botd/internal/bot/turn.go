@@ -18,7 +18,7 @@ import (
 // much waits so.
 func (b *Bot) answer(ctx context.Context, m *message) {
 	if m.reply.Text == "" && m.reply.Picture == nil {
-		b.finish(ctx, m, nil)
+		b.finish(ctx, m, interrupted(ctx, m))
 		return
 	}
 	chat, weight := chatOf(&m.in), weigh(&m.reply)+weight(&m.in)
@@ -50,6 +50,15 @@ func (b *Bot) answer(ctx context.Context, m *message) {
 	}
 	m.inTurn = true
 	b.deliver(ctx, m, chat)
+}
+
+// interrupted is why a message to which nothing is said is not over: it may have
+// come to nothing because of a stop.
+func interrupted(ctx context.Context, m *message) error {
+	if m.err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", errLeft, ctx.Err())
+	}
+	return nil
 }
 
 // weigh is what a reply weighs while it waits.
