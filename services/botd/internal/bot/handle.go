@@ -70,6 +70,7 @@ func (b *Bot) handle(ctx context.Context, m *message) {
 	case m.reply.Picture != nil:
 		b.ration(m)
 	}
+	m.counted = m.counted && (m.err == nil || isMisfit) // what came to nothing is no use
 }
 
 // reserve marks the command as used, before it runs: of two at once only one

@@ -124,6 +124,30 @@ func TestFailingUsesAreHeldBack(t *testing.T) {
 	}
 }
 
+// What somebody did not get is none of the uses that they are told of: what failed,
+// and a picture beyond the ration. What does not fit is one.
+func TestFailedUseIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		s.out.PictureBurst, s.out.PictureEvery = 1, time.Hour
+		bad := &command.Command{Name: "bad", Run: func(context.Context, command.Request) (command.Reply, error) {
+			return command.Reply{}, errors.New("HTTP status 503")
+		}}
+		r := s.start(t, bot.Options{}, bad, picture("kot", cooldown.Limits{}), misfit(cooldown.Limits{}))
+		for _, text := range []string{"!bad", "!bad", "!kot", "!kot", "!kot", "!miasto Wąchock"} {
+			s.bring(frame{from: "ala", group: home, text: text})
+			synctest.Wait()
+			time.Sleep(8 * time.Second) // she is told of every second one
+		}
+		s.bring(frame{from: "ala", group: home, text: "!ja"})
+		synctest.Wait()
+		r.stop()
+		if got := s.texts(); !strings.Contains(got[len(got)-1], " 3 polecenia") {
+			t.Errorf("told %q", got)
+		}
+	})
+}
+
 func TestReplyThatSurelyDidNotGoOutDoesNotCount(t *testing.T) {
 	kot := echo()
 	kot.Limits.User = time.Hour
