@@ -158,6 +158,7 @@ type message struct {
 	use     *cooldown.Reservation
 	counted bool           // the use is one of those that are counted, and was not yet
 	count   []store.Record // what is to be written of that
+	begun   bool           // it was written, with the use
 
 	reply command.Reply
 	err   error // what handling it ended with

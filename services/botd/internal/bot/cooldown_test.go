@@ -1,10 +1,12 @@
 package bot_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"quartet/services/botd/internal/bot"
@@ -199,4 +201,33 @@ func TestCommandMayFindThatItsArgumentsDoNotFit(t *testing.T) {
 	if n := r.outcomes("rejected"); n != 2 {
 		t.Errorf("%d rejected", n)
 	}
+}
+
+// An answer without words is a use like any other: a restart knows its cooldown, and
+// it is counted.
+func TestAnswerWithoutWordsIsAUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(true)
+		runs := 0
+		quiet := &command.Command{Name: "quiet", Limits: cooldown.Limits{User: time.Hour}, Run: func(context.Context, command.Request) (command.Reply, error) {
+			runs++
+			return command.Reply{}, nil
+		}}
+		for range 2 {
+			r := s.start(t, bot.Options{}, quiet)
+			s.bring(frame{from: "ala", group: home, text: "!quiet"})
+			synctest.Wait()
+			r.stop()
+		}
+		if runs != 1 || len(s.sent()) != 1 || !strings.Contains(s.texts()[0], "Chwila przerwy") {
+			t.Fatalf("ran %d times, answered %q", runs, s.texts())
+		}
+		r := s.start(t, bot.Options{}, quiet)
+		s.bring(frame{from: "ala", group: home, text: "!ja"})
+		synctest.Wait()
+		r.stop()
+		if got := s.texts()[1]; !strings.Contains(got, " 2 polecenia") {
+			t.Errorf("told %q of one use and this one", got)
+		}
+	})
 }

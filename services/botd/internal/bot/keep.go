@@ -12,6 +12,7 @@ import (
 	"quartet/kit/journal"
 	"quartet/services/botd/internal/fault"
 	"quartet/services/botd/internal/ledger"
+	"quartet/services/botd/internal/store"
 	"quartet/services/botd/internal/transport"
 )
 
@@ -128,19 +129,27 @@ func (b *Bot) begin(ctx context.Context, m *message) error {
 // waits for the end of a step.
 func (b *Bot) noteBegun(m *message) error {
 	defer b.Store.Step()()
+	records := b.used(m)
+	var err error
+	if m.kept {
+		err = b.Ledger.Begin(ledger.KeyOf(&m.in), records...)
+	} else {
+		err = b.Store.Append(records...)
+	}
+	m.begun = err == nil
+	if err != nil && m.kept && !errors.Is(err, ledger.ErrCancelled) {
+		err = fmt.Errorf("%w: %w", errNotNoted, err)
+	}
+	return err
+}
+
+// used is what is to be written of a use, within a step.
+func (b *Bot) used(m *message) []store.Record {
 	if m.counted {
 		_, m.count = b.People.Count(m.in.Sender)
 		m.counted = false
 	}
-	records := append(m.use.Records(b.now()), m.count...)
-	if !m.kept {
-		return b.Store.Append(records...)
-	}
-	err := b.Ledger.Begin(ledger.KeyOf(&m.in), records...)
-	if err != nil && !errors.Is(err, ledger.ErrCancelled) {
-		err = fmt.Errorf("%w: %w", errNotNoted, err)
-	}
-	return err
+	return append(m.use.Records(b.now()), m.count...)
 }
 
 // putBack leaves a message for the next start whose answer was begun and certainly
@@ -169,11 +178,14 @@ func (b *Bot) settle(ctx context.Context, m *message, err error) {
 	m.rec.BeginStore()
 	defer m.rec.EndStore()
 	defer b.Store.Step()()
-	if state == ledger.Failed {
+	switch {
+	case state == ledger.Failed:
 		b.note(ctx, m, state, m.use.Refund()...)
-		return
+	case !m.begun: // without words it begins and ends at once
+		b.note(ctx, m, state, b.used(m)...)
+	default:
+		b.note(ctx, m, state)
 	}
-	b.note(ctx, m, state)
 }
 
 // tidy keeps the store short until ctx ends. A store that can never be written
