@@ -288,8 +288,9 @@ func TestAdminCommandsAreForAdmins(t *testing.T) {
 	r.stop()
 }
 
-// What follows an answer follows it only when it certainly arrived: a bot that
-// left a group could not say so any more.
+// What follows an answer follows it only when it certainly arrived, for a bot that
+// left a group could not say so any more, or when it never can: in a group where only
+// admins write.
 func TestWhatFollowsAnAnswerWaitsForIt(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err    error
@@ -298,6 +299,8 @@ func TestWhatFollowsAnAnswerWaitsForIt(t *testing.T) {
 		"sent":     {nil, true},
 		"not sent": {errors.New("no route"), false},
 		"unknown":  {transport.ErrOutcomeUnknown, false},
+		"refused":  {&transport.Error{Class: transport.ClassBug}, false},
+		"never":    {&transport.Error{Class: transport.ClassChat}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(true)

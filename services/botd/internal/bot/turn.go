@@ -123,7 +123,8 @@ func (b *Bot) finish(ctx context.Context, m *message, sendErr error) {
 	b.settle(ctx, m, sendErr)
 	if sendErr != nil {
 		m.err = sendErr
-	} else if m.reply.After != nil {
+	}
+	if m.reply.After != nil && (sendErr == nil || takesNone(sendErr)) {
 		b.follow(ctx, m)
 	}
 	b.deleteAttachments(&m.in)
@@ -139,7 +140,13 @@ func (b *Bot) takeBackUse(ctx context.Context, m *message) {
 	}
 }
 
-// follow does what is to follow an answer that was sent.
+// takesNone reports whether a reply could not be sent because its chat takes none.
+func takesNone(err error) bool {
+	refused, ok := errors.AsType[*transport.Error](err)
+	return ok && refused.Class == transport.ClassChat
+}
+
+// follow does what is to follow an answer that was sent, or could not be.
 func (b *Bot) follow(ctx context.Context, m *message) {
 	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
 	defer cancel()

@@ -87,6 +87,7 @@ type Reply struct {
 	Text    string
 	Picture *upstream.Picture // nil for a text only
 
-	// After is called once the reply has been sent; nil for nothing.
+	// After is called once the reply has been sent, or was refused because its chat
+	// takes none; nil for nothing.
 	After func(context.Context) error
 }

@@ -31,8 +31,9 @@ func Dopusc(lang said.Lang, allow func(group string) error) *Command {
 	}
 }
 
-// Opusc lets admins make the bot leave a group. The bot says so first, and if
-// it is invited again it stays silent until the group is allowed again.
+// Opusc lets admins make the bot leave a group. The bot says so first, where it
+// may write there, and if it is invited again it stays silent until the group is
+// allowed again.
 func Opusc(lang said.Lang, forbid func(group string) error, leave func(ctx context.Context, group string) error) *Command {
 	return &Command{
 		Name:    "opuść",
