@@ -13,7 +13,7 @@
 //	dispatch.go  parse, find the command, may the asker use it here
 //	handle.go    cooldown, the command itself      command time-out
 //	turn.go      the chat's turn; a reply that waits for it holds no slot
-//	send.go      the reply, over the transport     send time-out
+//	send.go      the reply, over the transport     send time-out, of each part
 //
 // Beside it: what the bot says unasked (notice.go, post.go) and shows while it
 // works (ack.go); the files that came with messages (files.go); what settles an
@@ -68,7 +68,7 @@ type Options struct {
 	BacklogBytes   int64         // what waiting messages may weigh, with their overhead
 	SenderWaiting  int           // messages of one person that may wait behind each other
 	CommandTimeout time.Duration // bounds one command
-	SendTimeout    time.Duration // bounds one send
+	SendTimeout    time.Duration // bounds one send, of each part of a long reply
 	DrainTimeout   time.Duration // bounds what may finish after a stop
 	MaxAge         time.Duration // how old a message may be to be answered
 

@@ -299,3 +299,32 @@ func TestSendThatHangsHoldsUpItsChatOnly(t *testing.T) {
 		}
 	})
 }
+
+// The time-out of a send is that of one part: however many a reply has, all of them
+// may take theirs. One that hangs is given up, and what is behind it is not sent.
+func TestEachPartOfAReplyHasItsTime(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(true)
+			s.sendWith(func(ctx context.Context, _ transport.Outgoing) error {
+				if hangs && len(s.sent()) == 2 {
+					return make(waits).pass(ctx)
+				}
+				time.Sleep(40 * time.Second)
+				return ctx.Err()
+			})
+			long := strings.Repeat("słowo ", 1200) // 8400 bytes
+			r := s.start(t, bot.Options{SendTimeout: time.Minute}, repeat)
+			s.bring(frame{from: "ala", group: home, text: "!repeat " + long})
+			time.Sleep(9 * time.Minute)
+			r.stop()
+			want, unknown := 5, 0.0
+			if hangs {
+				want, unknown = 2, 1
+			}
+			if got := len(s.sent()); got != want || r.sum("quartet.botd.send.unknown") != unknown {
+				t.Errorf("hangs %t: %d parts sent, %v unknown", hangs, got, r.sum("quartet.botd.send.unknown"))
+			}
+		})
+	}
+}

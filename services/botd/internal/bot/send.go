@@ -62,8 +62,6 @@ func (b *Bot) awaitLeave(ctx context.Context, m *message) error {
 }
 
 func (b *Bot) sendParts(ctx context.Context, m *message, chat transport.Chat) error {
-	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
-	defer cancel()
 	for i, out := range b.parts(m, chat) {
 		if err := b.sendOne(ctx, m, out); err != nil {
 			if i > 0 { // the asker has something, so the whole is neither sent nor unsent
@@ -108,6 +106,8 @@ func (b *Bot) dress(out *transport.Outgoing, m *message) {
 const maxQuote = 200
 
 func (b *Bot) sendOne(ctx context.Context, m *message, out transport.Outgoing) error {
+	ctx, cancel := context.WithTimeout(ctx, b.options.SendTimeout)
+	defer cancel()
 	receipt, err := b.Out.Send(ctx, out)
 	if err != nil {
 		b.notSent(ctx, m, err)
