@@ -140,7 +140,7 @@ func (k *kitchen) builtIn() []*command.Command {
 		command.Opusc(lang, rules.Forbid, k.signal.Leave),
 		command.Ignoruj(lang, k.isAdmin, rules.Ignore),
 		command.Sluchaj(lang, rules.Hear),
-		command.Podsluch(lang, prefix, func(chat transport.Chat, until time.Time) { k.bot.Debug(chat, until) }),
+		command.Podsluch(lang, prefix, func(chat transport.Chat, until time.Time) func() { return k.bot.Debug(chat, until) }),
 	}
 	for _, c := range all {
 		if !c.Admins {

@@ -15,36 +15,53 @@ import (
 type debugged struct {
 	some  atomic.Bool // whether there are any
 	mu    sync.Mutex
-	until map[transport.Chat]time.Time // guarded by mu
+	chats map[transport.Chat]place // guarded by mu
+}
+
+// place is one chat's among those that are debugged.
+type place struct {
+	until time.Time // its texts go into the log; zero before the chat was told
+	kept  time.Time // until when no other chat gets the place
 }
 
 // maxDebugged is how many there may be.
 const maxDebugged = 16
 
-// Debug writes what is said in a chat into the log until then; a time that is
-// over ends it. It reports false when too many chats are.
-func (b *Bot) Debug(chat transport.Chat, until time.Time) bool {
+// Debug keeps a place for a chat and returns what begins to write what is said
+// there into the log, until then; nil when too many chats have one. A time that
+// is over ends it.
+func (b *Bot) Debug(chat transport.Chat, until time.Time) (begin func()) {
 	d := &b.debugged
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	for c, end := range d.until {
-		if !now.Before(end) {
-			delete(d.until, c)
+	for c, p := range d.chats {
+		if !now.Before(p.kept) {
+			delete(d.chats, c)
 		}
 	}
+	p, has := d.chats[chat]
 	switch {
 	case !now.Before(until):
-		delete(d.until, chat)
-	case len(d.until) >= maxDebugged && d.until[chat].IsZero():
-		return false
-	case d.until == nil:
-		d.until = map[transport.Chat]time.Time{chat: until}
+		delete(d.chats, chat)
+	case len(d.chats) >= maxDebugged && !has:
+		return nil
+	case d.chats == nil:
+		d.chats = map[transport.Chat]place{chat: {kept: until}}
 	default:
-		d.until[chat] = until
+		d.chats[chat] = place{until: p.until, kept: until}
 	}
-	d.some.Store(len(d.until) > 0)
-	return true
+	d.some.Store(len(d.chats) > 0)
+	return func() { d.begin(chat, until) }
+}
+
+// begin does nothing for a chat that has lost its place: it was ended meanwhile.
+func (d *debugged) begin(chat transport.Chat, until time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p, has := d.chats[chat]; has {
+		d.chats[chat] = place{until: until, kept: p.kept}
+	}
 }
 
 func (d *debugged) log(ctx context.Context, log *slog.Logger, m *message) {
@@ -52,7 +69,7 @@ func (d *debugged) log(ctx context.Context, log *slog.Logger, m *message) {
 		return
 	}
 	d.mu.Lock()
-	until := d.until[chatOf(&m.in)]
+	until := d.chats[chatOf(&m.in)].until
 	d.mu.Unlock()
 	if time.Now().Before(until) {
 		log.LogAttrs(ctx, slog.LevelInfo, "debugged", slog.String("command", m.command.Name), slog.String("text", m.in.Text),

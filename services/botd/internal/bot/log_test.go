@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"quartet/services/botd/internal/bot"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/cooldown"
+	"quartet/services/botd/internal/said"
 	"quartet/services/botd/internal/transport"
 )
 
@@ -130,23 +132,46 @@ func TestDebuggedChatIsLoggedAlone(t *testing.T) {
 	})
 }
 
-// Only so many chats are logged at once, and those that ended make room.
+// Only so many chats are logged at once. One too many is told so, though all ask
+// in the same moment, and those that ended make room.
 func TestOnlySoManyChatsAreDebugged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(true)
-		r := s.start(t, bot.Options{}, repeat)
-		hour := time.Now().Add(time.Hour)
-		for n := range 16 {
-			if !r.Debug(transport.Chat{Group: fmt.Sprint(n)}, hour) {
-				t.Errorf("chat %d is refused", n)
-			}
+		log := &logged{}
+		s.log = log.handler()
+		const most = 16
+		var admins []string
+		for n := range most + 1 {
+			admins = append(admins, fmt.Sprint("admin", n))
 		}
-		if r.Debug(transport.Chat{Group: home}, hour) {
-			t.Error("any number is debugged")
+		r := s.start(t, bot.Options{Limit: most + 1, Admins: admins}, repeat)
+		told := make(waits)
+		s.sendWith(func(ctx context.Context, _ transport.Outgoing) error { return told.pass(ctx) })
+		chat := func(n int) string { return strings.Repeat(string(rune('A'+n)), 43) + "=" }
+		for n := range most + 1 {
+			s.bring(frame{from: admins[n], group: chat(n), text: "!podsłuch włącz"})
+		}
+		synctest.Wait()
+		close(told)
+		synctest.Wait()
+		if got := s.texts(); len(got) != most+1 || !slices.Contains(got, said.Polish.DebugFull()) {
+			t.Errorf("told %q", got)
+		}
+		overheard := func() int {
+			for n := range most + 1 {
+				s.bring(frame{from: "ala", group: chat(n), text: "!repeat overheard"})
+			}
+			synctest.Wait()
+			return len(log.lines("overheard"))
+		}
+		if n := overheard(); n != most {
+			t.Errorf("%d chats are logged", n)
 		}
 		time.Sleep(2 * time.Hour)
-		if !r.Debug(transport.Chat{Group: home}, time.Now().Add(time.Hour)) {
-			t.Error("those that are over make no room")
+		s.bring(frame{from: admin, group: chat(most), text: "!podsłuch włącz"})
+		synctest.Wait()
+		if n := overheard(); n != most+1 {
+			t.Errorf("those that are over make no room: %d lines", n)
 		}
 		r.stop()
 	})

@@ -61,7 +61,7 @@ func (s *stage) start(t *testing.T, o bot.Options, commands ...*command.Command)
 			command.Opusc(said.Polish, p.Rules.Forbid, s.Leave),
 			command.Ignoruj(said.Polish, func(m asked.Mention) bool { return b.IsAdmin(m.UUID, m.Number) }, p.Rules.Ignore),
 			command.Sluchaj(said.Polish, p.Rules.Hear),
-			command.Podsluch(said.Polish, "!", func(chat transport.Chat, until time.Time) { b.Debug(chat, until) }),
+			command.Podsluch(said.Polish, "!", func(chat transport.Chat, until time.Time) func() { return b.Debug(chat, until) }),
 			command.Status(said.Polish, func(ctx context.Context) said.State { return b.Status(ctx) }),
 		}
 		return append(ours, commands...)

@@ -93,7 +93,7 @@ func builtIn(lang said.Lang) []*command.Command {
 		command.Opusc(lang, d.take("forbid"), func(context.Context, string) error { return nil }),
 		command.Ignoruj(lang, func(asked.Mention) bool { return false }, d.take("ignore")), command.Sluchaj(lang, d.take("hear")),
 		command.Status(lang, func(context.Context) said.State { return said.State{} }),
-		command.Podsluch(lang, "!", func(transport.Chat, time.Time) {}),
+		command.Podsluch(lang, "!", func(transport.Chat, time.Time) func() { return func() {} }),
 	}
 }
 

@@ -26,8 +26,9 @@ const maxDebug = time.Hour
 
 // Podsluch lets admins have the texts of a chat logged. It begins once that was
 // said there: nobody's words go into a log unknown to them. debug is given the
-// time when it ends, the zero time for at once.
-func Podsluch(lang said.Lang, prefix string, debug func(chat transport.Chat, until time.Time)) *Command {
+// time when it ends, the zero time for at once, and returns what begins it, nil
+// if enough chats are logged already.
+func Podsluch(lang said.Lang, prefix string, debug func(chat transport.Chat, until time.Time) (begin func())) *Command {
 	names := []string{"podsłuch", "debug"}
 	param := asked.Param{Name: "switch", Kind: asked.Word}
 	on, off := []string{"włącz", "on"}, []string{"wyłącz", "off"}
@@ -41,9 +42,13 @@ func Podsluch(lang said.Lang, prefix string, debug func(chat transport.Chat, unt
 			switch typed := r.Args[param.Name].Text; {
 			case oneOf(typed, on):
 				until := r.At.Add(maxDebug).Truncate(time.Minute) // it is said in minutes
+				begin := debug(r.Chat, until)
+				if begin == nil {
+					return Reply{Text: lang.DebugFull()}, nil
+				}
 				return Reply{
 					Text:  lang.DebugOn(until, prefix+inLang(lang, names)+" "+inLang(lang, off)),
-					After: func(context.Context) error { debug(r.Chat, until); return nil },
+					After: func(context.Context) error { begin(); return nil },
 				}, nil
 			case oneOf(typed, off):
 				debug(r.Chat, time.Time{})

@@ -30,7 +30,7 @@ func TestPodsluchBeginsOnceItWasSaidAndEndsByItself(t *testing.T) {
 		for _, typed := range []string{"włącz", "WLACZ", "on"} {
 			var chat transport.Chat
 			var end time.Time
-			podsluch := command.Podsluch(lang, "?", func(c transport.Chat, u time.Time) { chat, end = c, u })
+			podsluch := command.Podsluch(lang, "?", func(c transport.Chat, u time.Time) func() { return func() { chat, end = c, u } })
 			reply, err := ask(t, podsluch, asBoss, typed)
 			says(t, reply, err, in(lang, "Do 00:08 CET ", "Until 00:08 CET "))
 			says(t, reply, err, lang.DebugOn(until, in(lang, "?podsłuch wyłącz", "?debug off")))
@@ -48,12 +48,23 @@ func TestPodsluchEndsAtOnce(t *testing.T) {
 	for _, lang := range []said.Lang{said.Polish, said.English} {
 		for _, typed := range []string{"wyłącz", "off"} {
 			end := time.Unix(1, 0)
-			podsluch := command.Podsluch(lang, "!", func(_ transport.Chat, u time.Time) { end = u })
+			podsluch := command.Podsluch(lang, "!", func(_ transport.Chat, u time.Time) func() { end = u; return func() {} })
 			reply, err := ask(t, podsluch, asBoss, typed)
 			says(t, reply, err, lang.DebugOff())
 			if !end.IsZero() || reply.After != nil {
 				t.Errorf("until %v", end)
 			}
+		}
+	}
+}
+
+func TestPodsluchSaysWhenEnoughChatsAreLogged(t *testing.T) {
+	for _, lang := range []said.Lang{said.Polish, said.English} {
+		podsluch := command.Podsluch(lang, "!", func(transport.Chat, time.Time) func() { return nil })
+		reply, err := ask(t, podsluch, asBoss, "on")
+		says(t, reply, err, lang.DebugFull())
+		if reply.After != nil {
+			t.Error("something is to follow")
 		}
 	}
 }

@@ -56,5 +56,8 @@ func (l Lang) DebugOn(until time.Time, stop string) string {
 	return l.say(debugOn, text("until", until.Format("15:04 MST")), text("stop", stop))
 }
 
+// DebugFull says that it is not, because enough chats are.
+func (l Lang) DebugFull() string { return l.say(debugFull) }
+
 // DebugOff says that it is not logged any more.
 func (l Lang) DebugOff() string { return l.say(debugOff) }

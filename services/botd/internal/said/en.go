@@ -58,6 +58,7 @@ var en = [keys]string{
 	tooManyKept:   "I keep as many such settings as I can. Take back an old one first.",
 	debugOn:       "Until {until} the texts of this chat go into my log. Then it ends by itself, and {stop} ends it sooner.",
 	debugOff:      "The texts of this chat do not go into the log any more.",
+	debugFull:     "So many chats go into my log already that I cannot add this one. Switch one of them off, or wait an hour.",
 
 	missing:    "Something is missing: {param}.",
 	notNumber:  "{param}: “{got}” is not a whole number.",

@@ -65,6 +65,7 @@ func examples(l said.Lang) []example {
 		{"AdminsHeard", l.AdminsHeard()},
 		{"TooManyKept", l.TooManyKept()},
 		{"DebugOn", l.DebugOn(time.Date(2026, 5, 6, 7, 8, 0, 0, time.UTC), "!podsłuch wyłącz")},
+		{"DebugFull", l.DebugFull()},
 		{"DebugOff", l.DebugOff()},
 		{"Fixed", l.Fixed("!pomoc")},
 		{"SwitchedOn", l.SwitchedOn("!kot")},

@@ -61,6 +61,7 @@ const (
 	tooManyKept
 	debugOn
 	debugOff
+	debugFull
 
 	missing
 	notNumber

@@ -58,6 +58,7 @@ var pl = [keys]string{
 	tooManyKept:   "Takich ustawień mam już tyle, że więcej nie przyjmę. Cofnij któreś ze starych.",
 	debugOn:       "Do {until} teksty z tej rozmowy trafiają do mojego dziennika. Potem samo się to skończy, a {stop} kończy to wcześniej.",
 	debugOff:      "Teksty z tej rozmowy nie trafiają już do dziennika.",
+	debugFull:     "Do mojego dziennika trafia już tyle rozmów, że tej nie dołączę. Wyłącz którąś z nich albo poczekaj godzinę.",
 
 	missing:    "Brakuje tu: {param}.",
 	notNumber:  "{param}: „{got}” to nie liczba całkowita.",
