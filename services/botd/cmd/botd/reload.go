@@ -18,18 +18,24 @@ import (
 // pause that Signal wanted ends too: the operator may have solved its captcha.
 type waiter struct {
 	*kitchen
-	log  *slog.Logger
-	menu atomic.Pointer[menu]
+	log     *slog.Logger
+	hangUps <-chan os.Signal
+	menu    atomic.Pointer[menu]
+}
+
+// catchHangUps is never undone: a SIGHUP that comes while the bot starts is seen
+// to once it has, and one that comes while it stops must not kill it.
+func catchHangUps() <-chan os.Signal {
+	hangUps := make(chan os.Signal, 1)
+	signal.Notify(hangUps, syscall.SIGHUP)
+	return hangUps
 }
 
 // watch reads the file again at each SIGHUP until ctx ends.
 func (w *waiter) watch(ctx context.Context) error {
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, syscall.SIGHUP)
-	defer signal.Stop(again)
 	for {
 		select {
-		case <-again:
+		case <-w.hangUps:
 			w.reload(ctx)
 		case <-ctx.Done():
 			return nil

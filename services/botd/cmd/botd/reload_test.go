@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -256,5 +258,88 @@ func TestBotWithoutAServerStops(t *testing.T) {
 		}
 	case <-time.After(patience):
 		t.Error("it did not stop")
+	}
+}
+
+// asProgram has this test be botd, as its own process.
+const asProgram = "BE_BOTD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// A SIGHUP ends the program at no time: while it starts it is seen to afterwards,
+// and while it stops what is under way ends as it would.
+func TestHangUpEndsNothing(t *testing.T) {
+	s := newSignalServer(t)
+	gone := make(chan struct{}, 1)
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.ServeHTTP(w, r)
+		if strings.HasPrefix(r.URL.Path, "/v1/receive/") {
+			gone <- struct{}{}
+		}
+	})
+	began, let := make(chan struct{}), make(chan struct{})
+	web := newWeb(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(began)
+		<-let
+		_, _ = w.Write([]byte(`{"text":"the end"}`))
+	}))
+	slow := "[[command]]\nname = \"raz\"\nhelp = \"x\"\nhttp = { url = \"http://" + web + "/\", as = \"json\", path = \"text\" }\n"
+	file := filepath.Join(t.TempDir(), "commands.toml")
+	if err := syscall.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := &logBuffer{}
+	bot := exec.Command(os.Args[0])
+	bot.Env = append(os.Environ(), asProgram+"=1", "BOTD_NUMBER="+number, "BOTD_SIGNAL_URL="+s.URL, "BOTD_ADMIN_ADDR=127.0.0.1:0", "BOTD_CAT_POOL=0",
+		"BOTD_GROUPS="+group, "BOTD_COMMANDS_FILE="+file, "BOTD_UPSTREAM_ALLOW="+web, "BOTD_COMMAND_TIMEOUT=1m", "BOTD_DRAIN_TIMEOUT=1m")
+	bot.Stderr = log
+	if err := bot.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- bot.Wait() }()
+	t.Cleanup(func() { _ = bot.Process.Kill() })
+	signal := func(s os.Signal) {
+		t.Helper()
+		if err := bot.Process.Signal(s); err != nil {
+			t.Errorf("%v: %v\n%s", s, err, log)
+		}
+	}
+	starting, err := os.OpenFile(file, os.O_WRONLY|syscall.O_NONBLOCK, 0) // once the program has it open
+	for deadline := time.Now().Add(patience); errors.Is(err, syscall.ENXIO) && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		starting, err = os.OpenFile(file, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	signal(syscall.SIGHUP)
+	write(t, file+".new", slow)
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := starting.WriteString(twoCommands); err != nil {
+		t.Error(err)
+	}
+	if err := starting.Close(); err != nil {
+		t.Error(err)
+	}
+	log.await(t, 1, "commands read again")
+	s.say(ala, group, "!raz")
+	<-began
+	signal(syscall.SIGTERM)
+	<-gone
+	for range 20 { // all that is to stop has, by the last of them
+		time.Sleep(5 * time.Millisecond)
+		signal(syscall.SIGHUP)
+	}
+	close(let)
+	if err := <-ended; err != nil || len(s.sent) != 1 || <-s.sent != "the end" {
+		t.Errorf("it ended with %v:\n%s", err, log)
 	}
 }

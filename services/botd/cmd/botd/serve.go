@@ -41,6 +41,7 @@ const (
 
 // serve runs the bot until ctx ends.
 func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) {
+	hangUps := catchHangUps()
 	cfg, err := config.Parse(environ)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
@@ -92,6 +93,7 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) 
 	if w, err = build(cfg, link, kept, tel.Instruments, counters, log, false); err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
+	w.hangUps = hangUps
 	systemd, err := sdnotify.New(os.Getenv)
 	if err != nil {
 		return err
