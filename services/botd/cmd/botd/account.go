@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func account(environ []string) (config.Config, *signalLink, error) {
 	if err != nil {
 		return cfg, nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	cfg.WebhookAddr, cfg.WebhookToken = "", "" // a running bot has it
+	cfg.WebhookAddr, cfg.WebhookToken, cfg.SpoolDir = "", "", "" // a running bot has them
 	in, err := timing.New(noop.NewMeterProvider(), nil)
 	if err != nil {
 		return cfg, nil, err
@@ -40,7 +41,7 @@ func account(environ []string) (config.Config, *signalLink, error) {
 	if err != nil {
 		return cfg, nil, err
 	}
-	link, err := openSignal(cfg, in, counters)
+	link, err := openSignal(cfg, in, counters, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return cfg, nil, fmt.Errorf("%w: %w", errUsage, err)
 	}

@@ -34,7 +34,7 @@ func check(ctx context.Context, args, environ []string, stdout io.Writer) error 
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	dry := cfg
-	dry.StateDir, dry.WebhookAddr = "", "" // a running bot has both; the folder is looked at apart
+	dry.StateDir, dry.WebhookAddr, dry.SpoolDir = "", "", "" // a running bot has them; the folders are looked at apart
 	in, err := timing.New(noop.NewMeterProvider(), nil)
 	if err != nil {
 		return err
@@ -47,12 +47,18 @@ func check(ctx context.Context, args, environ []string, stdout io.Writer) error 
 	if err != nil {
 		return err
 	}
-	link, err := openSignal(dry, in, counters)
+	if cfg.SpoolDir != "" {
+		if err := (glance{}).MkdirAll(cfg.SpoolDir); err != nil {
+			return fmt.Errorf("%w: BOTD_SPOOL_DIR: %w", errUsage, err)
+		}
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	link, err := openSignal(dry, in, counters, quiet)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	defer link.close()
-	w, err := build(dry, link, kept, in, counters, slog.New(slog.DiscardHandler), true)
+	w, err := build(dry, link, kept, in, counters, quiet, true)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}

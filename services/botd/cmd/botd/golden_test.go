@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"quartet/kit/journal/disk"
 	"quartet/services/botd/internal/commandfile"
+	"quartet/services/botd/internal/signalrpc"
 	"quartet/services/botd/internal/transport"
 )
 
@@ -139,6 +141,35 @@ func TestCheckExplainsTheConfiguration(t *testing.T) {
 	used := offline(file, "BOTD_STATE_DIR="+state, "BOTD_SIGNAL_URL="+s.URL, "BOTD_WEBHOOK_ADDR="+web) // as if by a bot that runs
 	if out, _, err = runBotd(t, used, "check", "--connect"); err != nil || !strings.Contains(out, "the server is there and knows the account") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// What a running bot has in its spool stays there, whatever else is done with its
+// settings meanwhile; that check could not use the folder it says.
+func TestSpoolOfARunningBotIsLeftAlone(t *testing.T) {
+	spool := t.TempDir()
+	environ := []string{"BOTD_NUMBER=" + number, "BOTD_SIGNAL_URL=tcp://127.0.0.1:1", "BOTD_SPOOL_DIR=" + spool}
+	runs, err := signalrpc.New(signalrpc.Options{Spool: spool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runs.Close()
+	picture := filepath.Join(spool, "botd-spool", "kot-1.jpg")
+	write(t, picture, "picture")
+	for _, args := range [][]string{{"check"}, {"check", "--connect"}, {"profile", "Bot"}, {"link"}} {
+		if _, _, err := runBotd(t, environ, args...); len(args) == 1 && args[0] == "check" && err != nil || err != nil && strings.Contains(err.Error(), "BOTD_SPOOL_DIR") {
+			t.Errorf("%v: %v", args, err)
+		}
+		if _, err := os.Stat(picture); err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+	}
+	if _, _, err := runBotd(t, append(environ, "BOTD_ADMIN_ADDR=127.0.0.1:0", "BOTD_CAT_POOL=0")); !errors.Is(err, disk.ErrLocked) || !strings.Contains(err.Error(), "BOTD_SPOOL_DIR") {
+		t.Errorf("another bot: %v", err)
+	}
+	environ[2] = "BOTD_SPOOL_DIR=" + picture
+	if _, _, err := runBotd(t, environ, "check"); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "BOTD_SPOOL_DIR") {
+		t.Errorf("a folder that is a file: %v", err)
 	}
 }
 

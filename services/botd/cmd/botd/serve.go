@@ -85,7 +85,7 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
-	link, err := openSignal(cfg, tel.Instruments, counters)
+	link, err := openSignal(cfg, tel.Instruments, counters, log)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}

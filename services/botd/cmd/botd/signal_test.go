@@ -218,7 +218,7 @@ func startWaiter(t *testing.T, s *signalServer, log io.Writer) (*waiter, func())
 	if err != nil {
 		t.Fatal(err)
 	}
-	link, err := openSignal(cfg, in, counters)
+	link, err := openSignal(cfg, in, counters, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

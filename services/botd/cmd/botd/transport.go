@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -26,14 +27,14 @@ type signalLink struct {
 }
 
 // openSignal makes the way to Signal.
-func openSignal(cfg config.Config, in *timing.Instruments, counters *bot.Counters) (*signalLink, error) {
+func openSignal(cfg config.Config, in *timing.Instruments, counters *bot.Counters, log *slog.Logger) (*signalLink, error) {
 	send := in.Peer("signal").StartSend
 	idle := &signalLink{
 		run:   func(ctx context.Context) error { <-ctx.Done(); return nil },
 		close: func() error { return nil },
 	}
 	if address := cfg.DaemonAddress(); address != "" {
-		c, err := signalrpc.New(signalrpc.Options{Address: address, Number: cfg.Number, Spool: cfg.SpoolDir, Start: send})
+		c, err := signalrpc.New(signalrpc.Options{Address: address, Number: cfg.Number, Spool: cfg.SpoolDir, Log: log, Start: send})
 		if err != nil {
 			return nil, fmt.Errorf("BOTD_SPOOL_DIR: %w", err)
 		}

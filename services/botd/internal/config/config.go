@@ -34,7 +34,7 @@ type Config struct {
 
 	WebhookAddr  string          `env:"WEBHOOK_ADDR" doc:"host:port on which to take frames from signal-cli-rest-api's RECEIVE_WEBHOOK_URL, in place of its websocket, which loses bursts. The URL is http://host:port/webhook, with /TOKEN behind it when there is one."`
 	WebhookToken settings.Secret `env:"WEBHOOK_TOKEN_FILE" doc:"File with a word of 16 letters and digits or more that nobody can guess. Without one, only this machine may post."`
-	SpoolDir     string          `env:"SPOOL_DIR" doc:"Folder in which signal-cli's daemon, under the same path and user, finds pictures to send. Without one they go inside the call, which is slower. For tcp:// and unix:// only."`
+	SpoolDir     string          `env:"SPOOL_DIR" doc:"Folder in which signal-cli's daemon, under the same path and user, finds pictures to send; each bot needs its own. Without one they go inside the call, which is slower. For tcp:// and unix:// only."`
 
 	Admins      []string `env:"ADMINS" doc:"Who may use the admin commands, as uuids or numbers with commas between them. They are told when the bot is called in a group that it does not know. Uuids are better: Signal hides numbers."`
 	Groups      []string `env:"GROUPS" doc:"Groups that the bot answers in from the start, as ids in either spelling, or * for every group. Others it ignores until an admin allows them in a chat."`

@@ -36,7 +36,7 @@ func (c *Client) SetProfile(ctx context.Context, p transport.Profile) error {
 	if p.Name == "" {
 		return errors.New("set the profile: no name is given")
 	}
-	avatar, release, err := c.handOver(p.Avatar)
+	avatar, release, err := c.handOver(ctx, p.Avatar)
 	if err != nil {
 		return fmt.Errorf("set the profile: %w", err)
 	}

@@ -27,6 +27,7 @@ package signalrpc
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
@@ -49,10 +50,13 @@ type Options struct {
 	Number string // our own number, spelled exactly as registered
 
 	// Spool is a folder in which pictures are handed over, seen by signal-cli
-	// under the same path and by the same user. "" sends them inside the call,
-	// which costs some milliseconds for each MiB; so does what finds no room
-	// there, because 64 MiB lie in it already.
+	// under the same path and by the same user; one client at a time has it.
+	// "" sends them inside the call, which costs some milliseconds for each MiB;
+	// so does what finds no room there, because 64 MiB lie in it already, and
+	// what cannot be written.
 	Spool string
+
+	Log *slog.Logger // of what goes wrong there; may be nil
 
 	// Start, if set, is called as each call begins, as pool.Options.Start: the
 	// function that it returns gets the finished call, of which only Reused and
@@ -65,6 +69,7 @@ type Client struct {
 	number string
 	dial   func(context.Context) (net.Conn, error)
 	spool  *spool // nil: send pictures inside the call
+	log    *slog.Logger
 	caller *caller
 
 	// unasked is set when frames came outside a subscription: signal-cli is
@@ -77,7 +82,10 @@ var _ transport.Transport = (*Client)(nil)
 // New returns a client. It connects when it is used; but the spool is made, and
 // what an earlier run left in it is removed, at once.
 func New(o Options) (*Client, error) {
-	c := &Client{number: o.Number, dial: dialer(o.Address)}
+	c := &Client{number: o.Number, dial: dialer(o.Address), log: o.Log}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
 	if o.Spool != "" {
 		var err error
 		if c.spool, err = openSpool(o.Spool); err != nil {

@@ -15,7 +15,7 @@ var errNoChat = errors.New("no chat is given")
 // Send sends one message and waits until signal-cli has handed it to Signal.
 // Errors are those of transport.Sender.
 func (c *Client) Send(ctx context.Context, o transport.Outgoing) (transport.Receipt, error) {
-	file, release, err := c.handOver(o.Attachment)
+	file, release, err := c.handOver(ctx, o.Attachment)
 	if err != nil {
 		return transport.Receipt{}, fmt.Errorf("send: %w", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"quartet/kit/journal/disk"
 	"quartet/services/botd/internal/signalrpc"
 	"quartet/services/botd/internal/transport"
 )
@@ -84,11 +87,11 @@ func TestNothingIsSentToNobody(t *testing.T) {
 	}
 }
 
-// files lists what a folder holds, at any depth.
+// files lists what a folder holds, at any depth, but the spool's lock.
 func files(t *testing.T, folder string) (all []string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
+		if err == nil && !d.IsDir() && d.Name() != "lock" {
 			all = append(all, filepath.Base(path))
 		}
 		return err
@@ -151,6 +154,65 @@ func TestWhatDoesNotFitIntoTheSpoolGoesInsideTheCall(t *testing.T) {
 	}
 	if !filepath.IsAbs(forms[0]) || !strings.HasPrefix(forms[1], "data:a/b;") || !filepath.IsAbs(forms[2]) {
 		t.Errorf("sent as %v", forms)
+	}
+}
+
+// A spool that cannot be written keeps no picture from anybody, and the log says
+// when that began and when it was over.
+func TestPicturesGoInsideTheCallWhereTheSpoolFails(t *testing.T) {
+	folder := t.TempDir()
+	var forms, log strings.Builder
+	client := recorder(t, signalrpc.Options{Spool: folder, Log: slog.New(slog.NewTextHandler(&log, nil))}, func(r request) {
+		fmt.Fprintln(&forms, strings.HasPrefix(attachment(r), "data:image/jpeg;"))
+	})
+	for n := 2; n <= 3; n++ { // these names are taken when their turn comes
+		if err := os.WriteFile(filepath.Join(folder, "botd-spool", fmt.Sprintf("kot-%d.jpg", n)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func() {
+		t.Helper()
+		if err := sending(transport.Outgoing{Chat: hello.Chat, Attachment: &transport.Attachment{ContentType: "image/jpeg", Filename: "kot.jpg", Data: []byte("picture")}})(client); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 4 {
+		send()
+	}
+	if err := os.RemoveAll(filepath.Join(folder, "botd-spool")); err != nil {
+		t.Fatal(err)
+	}
+	send()
+	if got := forms.String(); got != "false\ntrue\ntrue\nfalse\ntrue\n" {
+		t.Errorf("inside the call: %q", got)
+	}
+	if got := log.String(); strings.Count(got, "go inside the call") != 2 || strings.Count(got, "as files again") != 1 {
+		t.Errorf("logged %s", got)
+	}
+}
+
+// What lies in the spool of one that runs is being read: nobody else empties it.
+func TestSpoolIsOneClientsAtATime(t *testing.T) {
+	folder := t.TempDir()
+	first, err := signalrpc.New(signalrpc.Options{Spool: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "botd-spool", "kot-1.jpg"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := signalrpc.New(signalrpc.Options{Spool: folder}); !errors.Is(err, disk.ErrLocked) {
+		t.Errorf("a second one: %v", err)
+	}
+	if left := files(t, folder); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	recorder(t, signalrpc.Options{Spool: folder}, func(request) {})
+	if left := files(t, folder); len(left) != 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 

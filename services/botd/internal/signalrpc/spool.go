@@ -1,15 +1,18 @@
 package signalrpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
+	"quartet/kit/journal/disk"
 	"quartet/services/botd/internal/transport"
 )
 
@@ -17,6 +20,10 @@ const (
 	// spoolFolder is ours inside the given folder, so that what lies beside it
 	// is never touched.
 	spoolFolder = "botd-spool"
+
+	// lockFile is held in it as long as it is ours. No picture has this name:
+	// each has a number in its own.
+	lockFile = "lock"
 
 	// spoolBytes is some pictures for every reply that may be under way.
 	spoolBytes = 64 << 20
@@ -31,33 +38,58 @@ const (
 // files have mode 0600.
 type spool struct {
 	root *os.Root
+	lock io.Closer
 	path string
 	max  int64        // bytes that may lie in it
 	used atomic.Int64 // bytes that do
 	next atomic.Uint64
+
+	failing atomic.Bool // nothing could be written last
 }
 
 // openSpool makes the spool below a folder and removes what an earlier run,
-// which was killed, has left there.
+// which was killed, has left there. One that somebody else has open it refuses:
+// signal-cli may be reading their pictures.
 func openSpool(folder string) (*spool, error) {
 	path, err := filepath.Abs(filepath.Join(folder, spoolFolder))
 	if err != nil {
 		return nil, fmt.Errorf("open the spool: %w", err)
 	}
-	if err := os.RemoveAll(path); err != nil {
-		return nil, fmt.Errorf("empty the spool: %w", err)
-	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make the spool: %w", err)
 	}
-	root, err := os.OpenRoot(path)
+	lock, err := disk.OS{}.Lock(filepath.Join(path, lockFile))
 	if err != nil {
 		return nil, fmt.Errorf("open the spool: %w", err)
 	}
-	return &spool{root: root, path: path, max: spoolBytes}, nil
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the spool: %w", err), lock.Close())
+	}
+	s := &spool{root: root, lock: lock, path: path, max: spoolBytes}
+	if err := s.empty(); err != nil {
+		return nil, errors.Join(fmt.Errorf("empty the spool: %w", err), s.close())
+	}
+	return s, nil
 }
 
-func (s *spool) close() error { return s.root.Close() }
+func (s *spool) empty() error {
+	left, err := os.ReadDir(s.path)
+	if err != nil {
+		return err
+	}
+	for _, file := range left {
+		if file.Name() == lockFile {
+			continue
+		}
+		if err := s.root.RemoveAll(file.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *spool) close() error { return errors.Join(s.root.Close(), s.lock.Close()) }
 
 // errSpoolFull says that there is no room for now.
 var errSpoolFull = errors.New("the spool is full")
@@ -105,8 +137,9 @@ func (s *spool) name(filename string) string {
 
 // handOver returns what appends an attachment, as the JSON string by which
 // signal-cli is given it: a path where it can read our files, else the data.
-// release must be called when the call has ended.
-func (c *Client) handOver(a *transport.Attachment) (file func([]byte) []byte, release func(), err error) {
+// release must be called when the call has ended. A spool that cannot be written
+// keeps no picture from anybody.
+func (c *Client) handOver(ctx context.Context, a *transport.Attachment) (file func([]byte) []byte, release func(), err error) {
 	release = func() {}
 	switch {
 	case a == nil:
@@ -120,16 +153,28 @@ func (c *Client) handOver(a *transport.Attachment) (file func([]byte) []byte, re
 		}
 	case c.spool != nil:
 		path, remove, err := c.spool.put(a)
+		c.noteSpool(ctx, err)
 		if err == nil {
 			return quoted(path), remove, nil
-		}
-		if !errors.Is(err, errSpoolFull) {
-			return nil, release, err
 		}
 	}
 	return func(b []byte) []byte {
 		return append(transport.AppendDataURI(append(b, '"'), a), '"')
 	}, release, nil
+}
+
+// noteSpool logs when the spool begins to fail, and when it works again. That it
+// is full for a moment is no failure.
+func (c *Client) noteSpool(ctx context.Context, err error) {
+	if errors.Is(err, errSpoolFull) {
+		return
+	}
+	switch failing := c.spool.failing.Swap(err != nil); {
+	case err != nil && !failing:
+		c.log.LogAttrs(ctx, slog.LevelWarn, "pictures cannot be handed over as files and go inside the call", slog.Any("err", err))
+	case err == nil && failing:
+		c.log.LogAttrs(ctx, slog.LevelInfo, "pictures can be handed over as files again")
+	}
 }
 
 func quoted(path string) func([]byte) []byte {
