@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +66,70 @@ func leave(t *testing.T, dir string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What waits on disk is answered though nothing may wait there any more, and then
+// the bot does without: no text stays there.
+func TestWhatWaitsOnDiskIsAnsweredWithoutASpill(t *testing.T) {
+	in, err := timing.New(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cfg := config.Config{StateDir: dir, SpillBytes: 1 << 20}
+	kept, err := openState(disk.OS{}, cfg, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &envelope.Message{Account: number, Sender: ala, GroupID: group, Timestamp: 7, Kind: envelope.KindText, Text: "!raz"}
+	_, err = kept.ledger.Accept(m, time.Now(), true)
+	if err := errors.Join(err, kept.spill.Push(m, time.Now()), kept.close()); err != nil {
+		t.Fatal(err)
+	}
+	onDisk := func() bool {
+		logs, err := filepath.Glob(filepath.Join(dir, "spill", "*.log"))
+		return err != nil || slices.ContainsFunc(logs, func(path string) bool {
+			text, _ := os.ReadFile(path) // it may be gone by now
+			return strings.Contains(string(text), "!raz")
+		})
+	}
+	if !onDisk() {
+		t.Fatal("nothing waits on disk")
+	}
+	file := filepath.Join(t.TempDir(), "commands.toml")
+	write(t, file, twoCommands)
+	s := newSignalServer(t)
+	_, stop := startBot(t, s, "BOTD_STATE_DIR="+dir, "BOTD_SPILL_BYTES=0", "BOTD_COMMANDS_FILE="+file)
+	select {
+	case got := <-s.sent:
+		if got != "jeden" {
+			t.Errorf("answered %q", got)
+		}
+	case <-time.After(patience):
+		t.Fatal("no answer")
+	}
+	for deadline := time.Now().Add(patience); onDisk(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("its text stays on disk")
+		}
+	}
+	stop()
+	cfg.SpillBytes = 0
+	for _, dir := range []string{dir, t.TempDir()} {
+		cfg.StateDir = dir
+		if kept, err = openState(disk.OS{}, cfg, in); err != nil {
+			t.Fatal(err)
+		}
+		if kept.spill != nil {
+			t.Errorf("%s has a spill", dir)
+		}
+		if err := kept.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(cfg.StateDir, "spill")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder for a spill that is not wanted: %v", err)
 	}
 }
 

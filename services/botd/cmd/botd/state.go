@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -28,14 +29,13 @@ type state struct {
 	rules    *rules.Rules
 	heard    *heard.Book
 	schedule *schedule.Book
-	spill    *spill.Spill // nil without a folder
+	spill    *spill.Spill // nil without a folder, or where nothing may wait in it
 }
 
 // openState reads what an earlier life of the bot left in its folder.
 func openState(fs disk.FS, cfg config.Config, in *timing.Instruments) (*state, error) {
-	always := cfg.Sync == "always"
 	w := store.New(fs, store.Options{
-		Dir: cfg.StateDir, Always: always,
+		Dir: cfg.StateDir, Always: cfg.Sync == "always",
 		OnWrite: in.JournalWrite("botd.store"), OnSync: in.JournalSync("botd.store"),
 	})
 	s := &state{
@@ -57,18 +57,39 @@ func openState(fs disk.FS, cfg config.Config, in *timing.Instruments) (*state, e
 		return s, nil
 	}
 	in.ObserveJournal("botd.store", w)
-	if cfg.SpillBytes == 0 {
-		return s, nil
-	}
-	var err error
-	if s.spill, err = spill.Open(fs, filepath.Join(cfg.StateDir, "spill"), spill.Options{
-		MaxBytes: int64(cfg.SpillBytes), Always: always, Safe: w.Sync,
-		OnWrite: in.JournalWrite("botd.spill"), OnSync: in.JournalSync("botd.spill"),
-	}); err != nil {
+	if err := s.openSpill(fs, cfg, in); err != nil {
 		return nil, errors.Join(fmt.Errorf("BOTD_STATE_DIR: %w", err), w.Close())
 	}
-	in.ObserveJournal("botd.spill", s.spill)
 	return s, nil
+}
+
+// leftBytes is what a spill may take that is only open for what was left in it.
+const leftBytes = 64 << 20
+
+// openSpill opens the spill if there is to be one, or if an earlier life with one
+// left messages in it: they are answered, and gone from the disk, before the bot
+// does without.
+func (s *state) openSpill(fs disk.FS, cfg config.Config, in *timing.Instruments) error {
+	dir, most := filepath.Join(cfg.StateDir, "spill"), int64(cfg.SpillBytes)
+	if most == 0 {
+		if left, err := fs.List(dir); errors.Is(err, os.ErrNotExist) || err == nil && len(left) == 0 {
+			return nil
+		}
+		most = leftBytes
+	}
+	opened, err := spill.Open(fs, dir, spill.Options{
+		MaxBytes: most, Always: cfg.Sync == "always", Safe: s.store.Sync,
+		OnWrite: in.JournalWrite("botd.spill"), OnSync: in.JournalSync("botd.spill"),
+	})
+	if err != nil {
+		return err
+	}
+	if cfg.SpillBytes == 0 && opened.Len() == 0 {
+		return opened.Close()
+	}
+	s.spill = opened
+	in.ObserveJournal("botd.spill", opened)
+	return nil
 }
 
 func (s *state) close() error {

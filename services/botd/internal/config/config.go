@@ -44,7 +44,7 @@ type Config struct {
 
 	Limit          int              `env:"LIMIT" envDefault:"8" doc:"How many messages are handled at once. The next one waits behind the reader, which never stops reading. Each may hold a picture of 8 MiB and the request of 11 MiB that sends it."`
 	BacklogBytes   settings.Bytes   `env:"BACKLOG_BYTES" envDefault:"16MiB" doc:"What waiting messages may weigh, each with 1 KiB of overhead; 64KiB to 4GiB. What comes on top is dropped and counted."`
-	SpillBytes     settings.Bytes   `env:"SPILL_BYTES" envDefault:"256MiB" doc:"What may wait in BOTD_STATE_DIR when the backlog is full, where the server loses what it cannot hand on (websocket and webhook); 0 drops and counts it instead."`
+	SpillBytes     settings.Bytes   `env:"SPILL_BYTES" envDefault:"256MiB" doc:"What may wait in BOTD_STATE_DIR when the backlog is full, where the server loses what it cannot hand on (websocket and webhook); 0 drops and counts it instead, from the first start on at which nothing waits there any more."`
 	SenderWaiting  int              `env:"SENDER_WAITING" envDefault:"16" doc:"How many commands of one person may wait behind each other. They are told once; what comes on top is dropped and counted."`
 	MaxAge         settings.Seconds `env:"MAX_AGE" envDefault:"10m" doc:"How old a command may be to be answered still, by the time when Signal's server had it. Nobody wants last night's cat in the morning."`
 	CommandTimeout settings.Seconds `env:"COMMAND_TIMEOUT" envDefault:"15s" doc:"Bounds one command, all that it asks of others included."`
