@@ -17,6 +17,7 @@ import (
 	"quartet/services/botd/internal/asked"
 	"quartet/services/botd/internal/command"
 	"quartet/services/botd/internal/cooldown"
+	"quartet/services/botd/internal/envelope"
 	"quartet/services/botd/internal/heard"
 	"quartet/services/botd/internal/ledger"
 	"quartet/services/botd/internal/outbox"
@@ -121,3 +122,6 @@ func (i *Idle) AbandonLate(raw []byte) error {
 		return nil
 	}
 }
+
+// Cost is what a waiting message weighs.
+func Cost(in *envelope.Message) int64 { return minCost + weight(in) }

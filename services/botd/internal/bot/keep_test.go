@@ -287,3 +287,24 @@ func TestStopLeavesWhatItInterruptsInSilence(t *testing.T) {
 		}
 	})
 }
+
+// What waits takes no more of the store than of the backlog, whatever signs it
+// is made of: by that a full backlog leaves room there. Nor does it in the spill.
+func TestBacklogCountsWhatTheStoreNeeds(t *testing.T) {
+	fs := powerloss.New()
+	kept, end := bot.Remember(t, fs, "state", spillBytes)
+	defer end()
+	for n, sign := range []string{"a", "ż", "<", "&", `"`, `\`, "\n", "\x01", "\x7f", "\u2028", "\ufffd", "\xff", "😺"} {
+		text := strings.Repeat(sign, 8<<10)
+		m := &envelope.Message{Kind: envelope.KindText, Account: number, Sender: "ala", Name: text, Timestamp: int64(n + 1), GroupID: home, GroupName: text, Text: text}
+		store, spill := kept.Store.Stats().Bytes, kept.Spill.Stats().Bytes
+		_, err := kept.Ledger.Accept(m, time.Now(), false)
+		if err = errors.Join(err, kept.Spill.Push(m, time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		store, spill = kept.Store.Stats().Bytes-store, kept.Spill.Stats().Bytes-spill
+		if most := bot.Cost(m); store > most || spill > most {
+			t.Errorf("%q: %d bytes in the store, %d in the spill, %d in the backlog", sign, store, spill, most)
+		}
+	}
+}

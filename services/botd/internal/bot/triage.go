@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"time"
+	"unicode/utf8"
 
 	"quartet/services/botd/internal/envelope"
 	"quartet/services/botd/internal/transport"
@@ -116,9 +117,10 @@ func (b *Bot) aboutAnother(ctx context.Context, in *envelope.Message) {
 	}
 }
 
-// weight is what the texts of a message weigh, with those of its mentions.
+// weight is what the texts of a message weigh, with those of its mentions. It is
+// no less than they take in the store: a full backlog must leave room there.
 func weight(in *envelope.Message) int64 {
-	n := len(in.Text) + len(in.Name) + len(in.Sender) + len(in.Number) + len(in.GroupID) + len(in.GroupName) + len(in.To)
+	n := written(in.Text) + written(in.Name) + len(in.Sender) + len(in.Number) + len(in.GroupID) + written(in.GroupName) + len(in.To)
 	for _, m := range in.Mentions {
 		n += len(m.UUID) + len(m.Number) + mentionCost
 	}
@@ -126,6 +128,21 @@ func weight(in *envelope.Message) int64 {
 		n += len(id) + mentionCost
 	}
 	return int64(n)
+}
+
+// written is how long a text is as JSON, at most: its signs that have to be
+// spelled there may be all of it.
+func written(text string) int {
+	n := len(text)
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			n++
+		case r < ' ', r == '\u2028', r == '\u2029', r == utf8.RuneError:
+			n += 5
+		}
+	}
+	return n
 }
 
 // mentionCost is what a mention weighs beside its texts.

@@ -43,7 +43,7 @@ type Config struct {
 	TrustNew    bool     `env:"TRUST_NEW_KEYS" envDefault:"false" doc:"When somebody's key has changed (a new phone, or somebody else), trust the new one and send again. Without it they get no answer until an operator has trusted it."`
 
 	Limit          int              `env:"LIMIT" envDefault:"8" doc:"How many messages are handled at once. The next one waits behind the reader, which never stops reading. Each may hold a picture of 8 MiB and the request of 11 MiB that sends it."`
-	BacklogBytes   settings.Bytes   `env:"BACKLOG_BYTES" envDefault:"16MiB" doc:"What waiting messages may weigh, each with 1 KiB of overhead; 64KiB to 4GiB. What comes on top is dropped and counted."`
+	BacklogBytes   settings.Bytes   `env:"BACKLOG_BYTES" envDefault:"16MiB" doc:"What waiting messages may weigh, each with 1 KiB of overhead; 64KiB to 4GiB, or to 32MiB with BOTD_STATE_DIR, which keeps them too. What comes on top is dropped and counted."`
 	SpillBytes     settings.Bytes   `env:"SPILL_BYTES" envDefault:"256MiB" doc:"What may wait in BOTD_STATE_DIR when the backlog is full, where the server loses what it cannot hand on (websocket and webhook); 0 drops and counts it instead, from the first start on at which nothing waits there any more."`
 	SenderWaiting  int              `env:"SENDER_WAITING" envDefault:"16" doc:"How many commands of one person may wait behind each other. They are told once; what comes on top is dropped and counted."`
 	MaxAge         settings.Seconds `env:"MAX_AGE" envDefault:"10m" doc:"How old a command may be to be answered still, by the time when Signal's server had it. Nobody wants last night's cat in the morning."`
@@ -115,6 +115,7 @@ func (c *Config) Validate() error {
 	fault(c.Limit < 1, "BOTD_LIMIT: %d is too few, 1 is the least", c.Limit)
 	fault(c.BacklogBytes < minBacklog, "BOTD_BACKLOG_BYTES: %s is too little, 64KiB is the least", c.BacklogBytes)
 	fault(c.BacklogBytes > maxBacklog, "BOTD_BACKLOG_BYTES: %s is too much, 4GiB is the most", c.BacklogBytes)
+	fault(c.StateDir != "" && c.BacklogBytes > maxKept, "BOTD_BACKLOG_BYTES: %s is too much, 32MiB is the most with BOTD_STATE_DIR, which keeps what waits", c.BacklogBytes)
 	fault(c.SpillBytes != 0 && c.SpillBytes < minSpill, "BOTD_SPILL_BYTES: %s is too little, 16MiB is the least, or 0", c.SpillBytes)
 	fault(c.MaxAge <= 0, "BOTD_MAX_AGE: must be more than 0")
 	fault(c.RatePause <= 0, "BOTD_RATE_PAUSE: must be more than 0")
@@ -206,10 +207,12 @@ const (
 	maxCatPool = 64
 )
 
-// minBacklog lets some tens of messages wait, maxBacklog some millions.
+// minBacklog lets some tens of messages wait, maxBacklog some millions. maxKept is
+// half of what the store takes: what waits is in there as well.
 const (
 	minBacklog = 64 << 10
 	maxBacklog = 4 << 30
+	maxKept    = 32 << 20
 )
 
 func webAddress(u url.URL) bool {

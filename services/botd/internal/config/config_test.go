@@ -76,6 +76,18 @@ func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 	}
 }
 
+// What waits is in the store too, which takes 64 MiB.
+func TestBacklogFitsIntoTheStore(t *testing.T) {
+	if _, err := config.Parse([]string{number, "BOTD_BACKLOG_BYTES=33MiB", "BOTD_STATE_DIR=/var/lib/botd"}); err == nil || !strings.Contains(err.Error(), "32MiB is the most") {
+		t.Errorf("33 MiB: %v", err)
+	}
+	for _, fits := range [][]string{{"BOTD_BACKLOG_BYTES=32MiB", "BOTD_STATE_DIR=/var/lib/botd"}, {"BOTD_BACKLOG_BYTES=4GiB"}} {
+		if _, err := config.Parse(append(fits, number)); err != nil {
+			t.Errorf("%v: %v", fits, err)
+		}
+	}
+}
+
 func TestPasswordInAnAddressIsNotShown(t *testing.T) {
 	_, err := config.Parse([]string{number, "BOTD_SIGNAL_URL=ftp://ala:hunter2@signal"})
 	if err == nil || strings.Contains(err.Error(), "hunter2") {

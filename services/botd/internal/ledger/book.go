@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"quartet/services/botd/internal/envelope"
@@ -53,13 +54,21 @@ func (l *Ledger) write(with []store.Record, records ...record) error {
 	}
 	all := make([]store.Record, 0, len(records)+len(with))
 	for _, r := range records {
-		raw, err := json.Marshal(r)
-		if err != nil {
+		var raw bytes.Buffer
+		if err := encoder(&raw).Encode(&r); err != nil {
 			return fmt.Errorf("encode a record of the ledger: %w", err)
 		}
-		all = append(all, store.Record{Book: letter, Data: raw})
+		all = append(all, store.Record{Book: letter, Data: raw.Bytes()})
 	}
 	return l.store.Append(append(all, with...)...)
+}
+
+// encoder writes texts as short as they are: a web page's escapes would make six
+// bytes of a "<".
+func encoder(to io.Writer) *json.Encoder {
+	e := json.NewEncoder(to)
+	e.SetEscapeHTML(false)
+	return e
 }
 
 // Letter implements store.Book.
@@ -143,7 +152,7 @@ func (l *Ledger) Dump(add func(data []byte) error) error {
 	var r record
 	var gone bool
 	var raw bytes.Buffer
-	encode := json.NewEncoder(&raw)
+	encode := encoder(&raw)
 	for _, e := range order {
 		l.mu.Lock()
 		r, gone = recordOf(e), e.gone

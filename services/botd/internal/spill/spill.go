@@ -13,6 +13,7 @@
 package spill
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -185,11 +186,13 @@ type kept struct {
 }
 
 func encode(m *envelope.Message, at time.Time) ([]byte, error) {
-	raw, err := json.Marshal(kept{at.UnixMilli(), m})
-	if err != nil {
+	var raw bytes.Buffer
+	e := json.NewEncoder(&raw)
+	e.SetEscapeHTML(false) // it would make six bytes of a "<"
+	if err := e.Encode(kept{at.UnixMilli(), m}); err != nil {
 		return nil, fmt.Errorf("encode a message for the spill: %w", err)
 	}
-	return raw, nil
+	return raw.Bytes(), nil
 }
 
 func decode(raw []byte) (Taken, error) {
