@@ -214,7 +214,10 @@ func TestAttachmentsOfWhatIsDroppedAreDeleted(t *testing.T) {
 func TestAttachmentsOfWhatAStopLeavesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(false)
-		s.sendWith(func(ctx context.Context, _ transport.Outgoing) error { <-ctx.Done(); return ctx.Err() })
+		s.sendWith(func(ctx context.Context, _ transport.Outgoing) error {
+			<-ctx.Done()
+			return transport.ErrOutcomeUnknown
+		})
 		o := tight
 		o.DeleteAttachments, o.DrainTimeout = true, time.Second
 		r := s.start(t, o, repeat)

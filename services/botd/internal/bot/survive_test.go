@@ -67,13 +67,16 @@ func TestStopWhileTheServerIsAwayLosesNoAnswer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage(true)
 				a := limited("a", cooldown.Limits{User: time.Hour})
-				r := s.start(t, bot.Options{DrainTimeout: time.Second}, a)
+				r := s.start(t, bot.Options{DrainTimeout: time.Second, DeleteAttachments: true}, a)
 				synctest.Wait()
 				s.sendWith(func(ctx context.Context, _ transport.Outgoing) error { return tt.send(ctx) })
 				s.setAccount(syscall.ECONNREFUSED)
-				s.bring(frame{from: "ala", group: home, text: "!a x"})
+				s.bring(frame{from: "ala", group: home, text: "!a x", files: []string{"x.png"}})
 				time.Sleep(10 * time.Second)
 				r.stop()
+				if files := s.list(&s.deleted); tt.want != nil && len(files) > 0 {
+					t.Errorf("deleted %q before the answer", files)
+				}
 				s.sendWith(nil)
 				s.setAccount(nil)
 				r = s.start(t, bot.Options{}, a)

@@ -127,7 +127,9 @@ func (b *Bot) finish(ctx context.Context, m *message, sendErr error) {
 	if m.reply.After != nil && (sendErr == nil || takesNone(sendErr)) {
 		b.follow(ctx, m)
 	}
-	b.deleteAttachments(&m.in)
+	if !errors.Is(sendErr, errLeft) {
+		b.deleteAttachments(&m.in)
+	}
 	b.end(ctx, m)
 }
 
