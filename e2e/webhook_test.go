@@ -78,7 +78,7 @@ func TestBotAnswersOverAUnixSocket(t *testing.T) {
 	if len(picture.Attachments) != 1 || !strings.HasPrefix(picture.Attachments[0].ContentType, "image/") {
 		t.Fatalf("answered %+v", picture)
 	}
-	files, err := filepath.Glob(filepath.Join(spool, "*", "*"))
+	files, err := filepath.Glob(filepath.Join(spool, "*", "kot*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("files are %q, %v", files, err)
 	}
