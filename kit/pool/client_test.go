@@ -149,8 +149,6 @@ func TestMaxConnsMakesCallsWait(t *testing.T) {
 func TestErrUnsentTellsWhatThePeerCannotHave(t *testing.T) {
 	hang := serve(t, hang)
 	plain := serve(t, func(http.ResponseWriter, *http.Request) {})
-	gone := httptest.NewServer(nil)
-	gone.Close()
 	errForbidden, errBored := errors.New("forbidden"), errors.New("bored")
 	bored := func(ctx context.Context) context.Context {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -165,9 +163,9 @@ func TestErrUnsentTellsWhatThePeerCannotHave(t *testing.T) {
 		is     error
 		too    error // also this
 	}{
-		"refused":         {url: gone.URL, unsent: true, is: syscall.ECONNREFUSED},
+		"refused":         {url: nobody, unsent: true, is: syscall.ECONNREFUSED},
 		"forbidden":       {o: pool.Options{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errForbidden }}, url: hang.URL, unsent: true, is: errForbidden},
-		"refused, TLS":    {url: strings.Replace(gone.URL, "http:", "https:", 1), unsent: true, is: syscall.ECONNREFUSED},
+		"refused, TLS":    {url: strings.Replace(nobody, "http:", "https:", 1), unsent: true, is: syscall.ECONNREFUSED},
 		"no tls":          {url: strings.Replace(plain.URL, "http:", "https:", 1), unsent: true},
 		"no answer":       {o: pool.Options{HeaderTimeout: 30 * time.Millisecond}, url: hang.URL, is: context.DeadlineExceeded},
 		"call too long":   {o: pool.Options{Timeout: 300 * time.Millisecond}, url: hang.URL, is: context.DeadlineExceeded},
@@ -255,8 +253,6 @@ func TestStartGivesTheContext(t *testing.T) {
 }
 
 func TestRedirects(t *testing.T) {
-	gone := httptest.NewServer(nil)
-	gone.Close()
 	var arrived atomic.Int64
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -264,7 +260,7 @@ func TestRedirects(t *testing.T) {
 			arrived.Add(1)
 			fmt.Fprint(w, "end")
 		case "/nowhere":
-			http.Redirect(w, r, gone.URL, http.StatusFound)
+			http.Redirect(w, r, nobody, http.StatusFound)
 		case "/twice":
 			http.Redirect(w, r, "/once", http.StatusFound)
 		default:

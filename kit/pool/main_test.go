@@ -47,6 +47,9 @@ func (c *calls) only(t *testing.T) pool.Call {
 	return got[0]
 }
 
+// nobody listens there, and the kernel gives this port to no server of a test.
+const nobody = "http://127.0.0.1:1"
+
 // client makes a client that leaves nothing behind.
 func client(t *testing.T, o pool.Options) *pool.Client {
 	t.Helper()
