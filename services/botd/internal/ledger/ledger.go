@@ -13,8 +13,9 @@
 // sent again.
 //
 // An edit stands for the message that it edits: one of them is answered. Of what
-// was no command that anybody knows, that is the edit. The text of a message that waits is here, or in the spill, for which this package
-// only tells what still waits.
+// was no command that anybody knows, that is the edit. The text of a message that
+// waits is here, or in the spill, for which this package only tells what still
+// waits.
 //
 //	take.go    what comes in
 //	step.go    what becomes of it
