@@ -68,6 +68,30 @@ func TestPendingRepliesAreAMap(t *testing.T) {
 	}
 }
 
+// Serials that share a bucket in one table do not in another, so nobody can
+// choose them so that every call is looked for among all others.
+func TestPendingRepliesAreSpread(t *testing.T) {
+	caller, callee := &Peer{id: 1}, &Peer{id: 2}
+	const size, chosen, longest = 4096, 256, 32
+	var known, other pendings
+	known.resize(size)
+	other.resize(size)
+	for serial := uint32(1); other.count < chosen; serial++ {
+		if known.bucket(caller, callee, serial) == &known.buckets[0] {
+			other.add(caller, callee, serial)
+		}
+	}
+	for _, c := range other.buckets {
+		n := 0
+		for ; c != nil; c = c.next {
+			n++
+		}
+		if n > longest {
+			t.Errorf("%d of %d pending replies are in one of %d buckets", n, chosen, size)
+		}
+	}
+}
+
 // What the pool of buffers gives is as long as was asked for, belongs to
 // nobody else, and is taken back up to a bound.
 func TestBuffersAreUsedByOneAtATime(t *testing.T) {

@@ -1,5 +1,10 @@
 package bus
 
+import (
+	"math/bits"
+	"math/rand/v2"
+)
+
 // A pending is a method call whose answer is still to come.
 type pending struct {
 	caller, callee *Peer
@@ -20,6 +25,7 @@ type link struct{ before, after *pending }
 // our own so that millions of calls a minute allocate nothing.
 type pendings struct {
 	buckets []*pending
+	seed    [2]uint64 // random, so that nobody can choose serials that share a bucket
 	count   int
 	free    *pending
 }
@@ -27,9 +33,15 @@ type pendings struct {
 const fewestBuckets = 256
 
 func (t *pendings) bucket(caller, callee *Peer, serial uint32) **pending {
-	h := (caller.id*0x9E3779B97F4A7C15 ^ callee.id) * 0xBF58476D1CE4E5B9
-	h = (h ^ uint64(serial)) * 0x94D049BB133111EB
-	return &t.buckets[(h>>32)&uint64(len(t.buckets)-1)]
+	h := fold(caller.id^t.seed[0], callee.id^t.seed[1])
+	h = fold(h^t.seed[0], uint64(serial)^t.seed[1])
+	return &t.buckets[h&uint64(len(t.buckets)-1)]
+}
+
+// fold is the product of two numbers with its halves put together.
+func fold(x, y uint64) uint64 {
+	high, low := bits.Mul64(x, y)
+	return high ^ low
 }
 
 // find returns where the pending call is linked from, or nil.
@@ -102,6 +114,9 @@ func (t *pendings) remove(at **pending) {
 
 func (t *pendings) resize(n int) {
 	old := t.buckets
+	if old == nil {
+		t.seed = [2]uint64{rand.Uint64(), rand.Uint64()}
+	}
 	t.buckets = make([]*pending, n)
 	for _, c := range old {
 		for c != nil {
