@@ -143,6 +143,11 @@ func (b *Bus) policyGroups(p *Peer) []uint32 {
 	return b.groups(p)
 }
 
+// keptPolicies is how many compiled policies are kept for whoever comes next.
+// With a user namespace of its own somebody can come as thousands of users, in
+// any mixture of their groups.
+const keptPolicies = 256
+
 // policyFor is the policy for a peer; peers of the same user and groups share
 // one.
 func (b *Bus) policyFor(p *Peer, gids []uint32) *policy.Client {
@@ -157,6 +162,9 @@ func (b *Bus) policyFor(p *Peer, gids []uint32) *policy.Client {
 	}
 	c := b.policies[string(key)]
 	if c == nil {
+		if len(b.policies) >= keptPolicies { // whoever has one goes on with it
+			clear(b.policies)
+		}
 		c = b.settings.Policy.For(policy.Identity{UID: p.who.uid, Known: p.who.known, GIDs: gids, Console: b.settings.AtConsole != nil && p.who.known && b.settings.AtConsole(p.who.uid)})
 		b.policies[string(key)] = c
 		b.log.Debug("policy compiled", slog.String("user", p.user.String()))

@@ -1,10 +1,12 @@
 package bus
 
 import (
+	"log/slog"
 	"os"
 	"testing"
 
 	"quartet/services/busd/internal/listen"
+	"quartet/services/busd/internal/policy"
 )
 
 // Who proved its user over tcp has shown no group: it is not taken for one of
@@ -13,6 +15,22 @@ func TestACookieProvesNoGroup(t *testing.T) {
 	p := &Peer{via: &listener{Listener: &listen.Listener{}}, who: credentials{known: true, uid: 1000}}
 	if groups := new(Bus).groups(p); groups != nil {
 		t.Errorf("groups %v", groups)
+	}
+}
+
+// Peers of the same user and groups share a compiled policy, and however many
+// have come in however many mixtures of groups, no more than so many are kept.
+func TestKeptPoliciesAreBounded(t *testing.T) {
+	set, _ := policy.Compile(nil, policy.Resolver{})
+	b := &Bus{log: slog.New(slog.DiscardHandler), settings: Settings{Policy: set}, policies: map[string]*policy.Client{}}
+	p := &Peer{who: credentials{known: true, uid: 1000}, user: &user{uid: 1000, known: true}}
+	for gid := range uint32(10 * keptPolicies) {
+		if first := b.policyFor(p, []uint32{gid}); b.policyFor(p, []uint32{gid}) != first {
+			t.Fatal("the policy of two peers of one user is compiled twice")
+		}
+	}
+	if n := len(b.policies); n > keptPolicies {
+		t.Errorf("%d policies are kept", n)
 	}
 }
 
