@@ -210,7 +210,7 @@ func (l *look) write(out io.Writer, before *look, rows int) {
 	}
 	for _, p := range peers {
 		n := p.counts
-		fmt.Fprintf(out, "%-8s %10d %4d %10d %4d %7d %6d %6d  %-24s %s\n", p.name, n["OutgoingBytes"], n["OutgoingUnixFDs"], n["IncomingBytes"], n["IncomingUnixFDs"],
+		fmt.Fprintf(out, "%-8s %10d %4d %10d %4d %7d %6d %6d  %-24s %s\n", p.name, n["OutgoingBytes"], n["OutgoingFDs"], n["IncomingBytes"], n["IncomingFDs"],
 			n["PendingReplies"], n["MatchRules"], n["BusNames"], p.program, p.owns)
 	}
 }

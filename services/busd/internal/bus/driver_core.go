@@ -86,6 +86,7 @@ func (b *Bus) requestName(p *Peer, d *wire.Decoder) *refusal {
 	b.reclaim(p, wanted)
 	if changed {
 		b.ownerChanged(change)
+		b.countNames()
 	}
 	b.reply(p, "u").Uint32(result)
 	b.say(p)

@@ -46,6 +46,11 @@ func (b *Bus) Stats() Stats {
 	return s
 }
 
+// countNames looks whether there are more names, unique ones too, than ever.
+func (b *Bus) countNames() {
+	b.stats.PeakNames = max(b.stats.PeakNames, len(b.byID)+b.names.Len())
+}
+
 var statsInterface = iface{
 	name: "org.freedesktop.DBus.Debug.Stats",
 	methods: []method{
@@ -82,7 +87,7 @@ func (b *Bus) getStats(p *Peer, _ *wire.Decoder) *refusal {
 	c.add("PeakConnections", s.PeakConnections)
 	c.add("MatchRules", s.Now.Rules)
 	c.add("PeakMatchRules", s.PeakRules)
-	c.add("BusNames", s.Now.Names+s.Now.Connections)
+	c.add("BusNames", s.Now.Names+len(b.byID))
 	c.add("PeakBusNames", s.PeakNames)
 	c.add("PendingReplies", s.Now.PendingReplies)
 	c.add("OutgoingBytes", int(s.Now.WaitingBytes))
@@ -114,9 +119,9 @@ func (b *Bus) getConnectionStats(p *Peer, d *wire.Decoder) *refusal {
 	c.add("BusNames", b.names.Count(of)+1)
 	c.add("PendingReplies", of.pending)
 	c.add("IncomingBytes", len(of.in.rest())+of.in.got)
-	c.add("IncomingUnixFDs", len(of.in.fds))
+	c.add("IncomingFDs", len(of.in.fds))
 	c.add("OutgoingBytes", of.out.bytes)
-	c.add("OutgoingUnixFDs", of.out.fds+of.unread())
+	c.add("OutgoingFDs", of.out.fds+of.unread())
 	c.e.CloseArray(c.mark)
 	b.say(p)
 	return nil

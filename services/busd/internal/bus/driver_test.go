@@ -349,6 +349,11 @@ func TestStats(t *testing.T) {
 			t.Errorf("%s of the connection is %d, want %d", key, got, want)
 		}
 	}
+	for _, key := range []string{"IncomingBytes", "IncomingFDs", "OutgoingBytes", "OutgoingFDs"} { // as dbus-daemon calls them
+		if _, there := read(ask("GetConnectionStats", "s", word(c.Name)))[key]; !there {
+			t.Errorf("the connection has no %s", key)
+		}
+	}
 	d := ask("GetAllMatchRules", "", nil).Values()
 	var got []string
 	for end := d.Array(8); d.More(end); {
@@ -362,6 +367,34 @@ func TestStats(t *testing.T) {
 		got = append(got[1:], other.Name)
 	}
 	same(t, "GetAllMatchRules", got, c.Name, "type='signal',member='S'", "type='signal',member='S'", other.Name)
+}
+
+// Names are counted as they come and go, those of connections too; a monitor has
+// none.
+func TestNamesAreCounted(t *testing.T) {
+	b := start(t, allowAll)
+	c, m := b.dial(), b.dial()
+	count := func(now, peak uint32) {
+		t.Helper()
+		d := get(c.Call(wire.Header{Path: client.DriverPath, Interface: "org.freedesktop.DBus.Debug.Stats", Member: "GetStats", Destination: client.DriverName}, nil))(t).Values()
+		want := map[string]uint32{"BusNames": now, "PeakBusNames": peak}
+		for end := d.Array(8); d.More(end); {
+			d.Struct()
+			key := d.String()
+			d.Variant()
+			if n, looked := want[key]; d.Uint32() != n && looked {
+				t.Errorf("%s is not %d", key, n)
+			}
+		}
+	}
+	count(2, 2)
+	get(c.RequestName("com.example.A", 0))(t)
+	get(c.RequestName("com.example.B", 0))(t)
+	count(4, 4)
+	get(c.ReleaseName("com.example.A"))(t)
+	count(3, 4)
+	becomeMonitor(t, m)
+	count(2, 4)
 }
 
 // Who is neither root nor the bus's user may not see others' secrets.

@@ -22,7 +22,7 @@ func (b *Bus) hello(p *Peer, _ *wire.Decoder) *refusal {
 	p.user.connections++
 	b.completed++
 	b.stats.PeakConnections = max(b.stats.PeakConnections, b.completed)
-	b.stats.PeakNames = max(b.stats.PeakNames, b.completed+b.names.Len())
+	b.countNames()
 	b.incomplete--
 	b.countIncomplete()
 
