@@ -3,6 +3,7 @@ package bus_test
 import (
 	"errors"
 	"testing"
+	"unicode/utf8"
 
 	"quartet/services/busd/internal/client"
 	"quartet/services/busd/internal/wire"
@@ -102,7 +103,7 @@ func TestReloadUnderTraffic(t *testing.T) {
 // why it was not.
 func TestReloadConfig(t *testing.T) {
 	var b *bed
-	fault := errors.New("bus.conf:7: limit \"x\" is unknown")
+	fault := errors.New("bus-\xff.conf:7: limit \"x\" is unknown")
 	again := false
 	b = start(t, allowAll, func(o *busOptions) {
 		o.Reload = func(done func(error)) {
@@ -121,7 +122,10 @@ func TestReloadConfig(t *testing.T) {
 	})
 	c := b.dial()
 	_, err := c.Driver("ReloadConfig", "", nil)
-	refused(t, err, "Failed", fault.Error())
+	refused(t, err, "Failed", `limit "x" is unknown`)
+	if e, ok := err.(*client.Error); ok && !utf8.ValidString(e.Text) { // a library would hang up on the bus
+		t.Errorf("the text %q is no text", e.Text)
+	}
 	get(c.Driver("ReloadConfig", "", nil))(t)
 	_, err = c.RequestName("com.example.A", 0)
 	refused(t, err, "AccessDenied")

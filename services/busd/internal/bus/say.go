@@ -1,6 +1,10 @@
 package bus
 
-import "quartet/services/busd/internal/wire"
+import (
+	"strings"
+
+	"quartet/services/busd/internal/wire"
+)
 
 // begin starts a message of the bus itself. Its body goes into the encoder
 // that is returned; say or announce ends it.
@@ -48,7 +52,7 @@ func (b *Bus) beginError(to *Peer, serial uint32, name, text string) {
 		destination = notActive
 	}
 	e := b.begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, ReplySerial: serial, ErrorName: name, Destination: destination, Signature: "s"})
-	e.String(cut(text, maxText))
+	e.String(cut(strings.ToValidUTF8(text, "\uFFFD"), maxText)) // it may have the name of a file in it
 }
 
 // say sends what begin has begun to one peer. Monitors see it, whether the
