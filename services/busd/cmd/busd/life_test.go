@@ -160,6 +160,35 @@ func TestARelativePIDFileIsRemovedFromTheBackground(t *testing.T) {
 	eventually(t, "the pid file is removed", func() bool { return !exists(p.dir + "/pid") })
 }
 
+// Otherwise what a bus in the background starts would keep the folder busy in
+// which somebody happened to start the bus.
+func TestProgramsOfABusInTheBackgroundRunInTheRoot(t *testing.T) {
+	p := newPlace(t, "<fork/><servicedir>DIR</servicedir>"+open)
+	service := "[D-BUS Service]\nName=a.b\nExec=/bin/sh -c 'pwd >" + p.dir + "/new && mv " + p.dir + "/new " + p.dir + "/where'\n"
+	if err := os.WriteFile(filepath.Join(p.dir, "a.b.service"), []byte(service), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command("--config-file="+p.config, "--print-pid=1")
+	cmd.Dir = p.dir
+	printed, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(printed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGKILL)
+	c := dial(t, p.address())
+	if _, err := c.Send(wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Path: "/", Interface: "a.b", Member: "C", Destination: "a.b"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the program has run", func() bool { return exists(p.dir + "/where") })
+	if where, err := os.ReadFile(p.dir + "/where"); err != nil || string(where) != "/\n" {
+		t.Errorf("it ran in %q, %v", where, err)
+	}
+}
+
 func TestInheritedSocketsAreServed(t *testing.T) {
 	for _, fork := range []string{"--nofork", "--fork"} {
 		p := newPlace(t, "<pidfile>DIR/pid</pidfile>"+open)

@@ -62,6 +62,7 @@ type daemon struct {
 	environ   []string
 	busType   string // "session", "system", another or ""
 	listenPID int    // whom LISTEN_PID names: us, or who has put us in the background
+	dir       string // where programs run; "" is where we do
 
 	level    slog.LevelVar
 	log      *logs.Log

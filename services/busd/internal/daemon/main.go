@@ -91,6 +91,7 @@ func (p Parts) bus(o Options, args []string, front int, ready func(address strin
 	d.reloads.wake = make(chan struct{}, 1)
 	if front != 0 {
 		d.listenPID = front // it was left the sockets
+		d.dir = "/"         // where we go as well, once we are ready
 		if !l.Config.KeepUmask {
 			syscall.Umask(0o022)
 		}

@@ -44,7 +44,7 @@ type running struct {
 // startPrograms starts what starts programs, while there are the rights to.
 func (d *daemon) startPrograms(as *newUser) (err error) {
 	p := &programs{d: d, update: map[string]string{}, running: map[spawn.ID]running{}}
-	p.spawner, err = spawn.Open(spawn.Options{Report: p.report, Credential: as.credential(), Log: d.log.Logger})
+	p.spawner, err = spawn.Open(spawn.Options{Report: p.report, Credential: as.credential(), Dir: d.dir, Log: d.log.Logger})
 	d.programs = p
 	return err
 }

@@ -69,7 +69,7 @@ func launch(o Options) (*process, error) {
 	}
 	p := &process{conn: os.NewFile(uintptr(fds[0]), "spawner")}
 	p.in, p.out = json.NewDecoder(p.conn), json.NewEncoder(p.conn)
-	p.pid, err = execute(fds[1], o.Credential)
+	p.pid, err = execute(fds[1], o)
 	_ = unix.Close(fds[1])
 	if err != nil {
 		p.hangUp()
@@ -95,17 +95,18 @@ func launch(o Options) (*process, error) {
 
 // execute runs this binary again, as a spawner. The magic link leads to it
 // even after an upgrade has replaced the file.
-func execute(socket int, credential *syscall.Credential) (pid int, err error) {
+func execute(socket int, o Options) (pid int, err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return 0, err
 	}
 	defer null.Close() // only read
 	return syscall.ForkExec("/proc/self/exe", []string{os.Args[0], "(starts services)"}, &syscall.ProcAttr{
+		Dir:   o.Dir,
 		Env:   []string{marker + "=" + strconv.Itoa(socketFD)},
 		Files: []uintptr{null.Fd(), 1, 2, uintptr(socket)},
 		// A session of its own: Ctrl-C is for the bus.
-		Sys: &syscall.SysProcAttr{Setsid: true, Credential: credential},
+		Sys: &syscall.SysProcAttr{Setsid: true, Credential: o.Credential},
 	})
 }
 

@@ -72,6 +72,9 @@ type Options struct {
 	// spawner starts. The spawner itself takes it on, so that no more rights
 	// than a program needs survive beside the bus.
 	Credential *syscall.Credential
+	// Dir is where the programs run; "" is where the bus is when the spawner
+	// starts.
+	Dir string
 	// NoFile is the limit of open files the programs get; nil: the one this
 	// process was started with, as long as it has not set another. The Go
 	// runtime raises its own, and gives children the old one.
