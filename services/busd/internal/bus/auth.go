@@ -148,13 +148,17 @@ func (b *Bus) policyGroups(p *Peer) []uint32 {
 // any mixture of their groups.
 const keptPolicies = 256
 
-// policyFor is the policy for a peer; peers of the same user and groups share
-// one.
+// policyFor is the policy for a peer; peers of the same user and groups who are
+// at the console, or are not, share one.
 func (b *Bus) policyFor(p *Peer, gids []uint32) *policy.Client {
 	var scratch [128]byte
 	key := append(scratch[:0], 0)
+	console := p.who.known && b.settings.AtConsole != nil && b.settings.AtConsole(p.who.uid)
 	if p.who.known {
 		key[0] = 1
+		if console {
+			key[0] = 2
+		}
 		key = binary.LittleEndian.AppendUint32(key, p.who.uid)
 	}
 	for _, gid := range gids {
@@ -165,7 +169,7 @@ func (b *Bus) policyFor(p *Peer, gids []uint32) *policy.Client {
 		if len(b.policies) >= keptPolicies { // whoever has one goes on with it
 			clear(b.policies)
 		}
-		c = b.settings.Policy.For(policy.Identity{UID: p.who.uid, Known: p.who.known, GIDs: gids, Console: b.settings.AtConsole != nil && p.who.known && b.settings.AtConsole(p.who.uid)})
+		c = b.settings.Policy.For(policy.Identity{UID: p.who.uid, Known: p.who.known, GIDs: gids, Console: console})
 		b.policies[string(key)] = c
 		b.log.Debug("policy compiled", slog.String("user", p.user.String()))
 	}

@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 
@@ -48,6 +49,26 @@ func TestNewLimitsHoldForWhatComes(t *testing.T) {
 	b.dial()
 	b.apply(allowAll)
 	must(t, c.AddMatch("member='D'"))
+}
+
+// Who comes to the console is judged as somebody there from the next connection
+// on, also where the same user has connected before.
+func TestConsoleIsAskedForAtEachConnection(t *testing.T) {
+	const config = allowAll + `<policy context="default"><deny own="*"/></policy><policy at_console="true"><allow own="a.b"/></policy>`
+	b := start(t, config)
+	var there atomic.Bool
+	settings, _ := parseSettings(t, config)
+	settings.AtConsole = func(uint32) bool { return there.Load() }
+	b.Do(func() { b.Apply(settings) })
+	for _, want := range []bool{false, true, false} {
+		there.Store(want)
+		c := b.dial()
+		_, err := c.RequestName("a.b", 0)
+		if got := err == nil; got != want {
+			t.Errorf("at the console: %v, may own: %v (%v)", want, got, err)
+		}
+		must(t, c.Close())
+	}
 }
 
 // Reloads while messages are on the way lose none of them, and allow and

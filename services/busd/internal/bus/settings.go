@@ -13,7 +13,8 @@ type Settings struct {
 	Mechanisms     sasl.Mechanisms
 	AllowAnonymous bool
 
-	// AtConsole says whether a user sits at this machine; nil is nobody.
+	// AtConsole says whether a user sits at this machine now; nil is nobody. The
+	// bus thread asks it of everybody who connects.
 	AtConsole func(uid uint32) bool
 
 	// Helper says that the setuid helper starts programs. It has more rights

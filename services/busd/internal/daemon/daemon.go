@@ -3,6 +3,7 @@
 //
 //	options.go     the command line
 //	load.go        the configuration, and what it means on this machine
+//	console.go     who sits at the console
 //	standalone.go  the one that needs no file
 //	main.go        what the command line asks for, and exit codes
 //	fork.go        going into the background

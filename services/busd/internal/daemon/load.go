@@ -208,23 +208,13 @@ func mechanisms(auth []string) (m sasl.Mechanisms, warnings []policy.Warning) {
 	return m, warnings
 }
 
-// consoleDir is where a file named after each user at the console lies.
-const consoleDir = "/run/console"
-
-// atConsole looks who sits at the console, if a policy asks for it.
+// atConsole says who sits at the console, if a policy asks for it.
 func atConsole(sections []policy.Section) func(uint32) bool {
 	asks := func(s policy.Section) bool { return s.Context == policy.AtConsole || s.Context == policy.NotAtConsole }
 	if !slices.ContainsFunc(sections, asks) {
 		return nil
 	}
-	here := map[uint32]bool{}
-	entries, _ := os.ReadDir(consoleDir) // most machines have none, and nobody is at the console then
-	for _, e := range entries {
-		if uid, known := userID(e.Name()); known {
-			here[uid] = true
-		}
-	}
-	return func(uid uint32) bool { return here[uid] }
+	return theConsole.who()
 }
 
 // serviceDirs are the directories of .service files, and how strict they are

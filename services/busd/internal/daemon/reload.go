@@ -124,6 +124,10 @@ func (d *daemon) use(l *Loaded) {
 			}
 		}
 	}
+	if l.Settings.AtConsole != nil {
+		now.files[theConsole.files] = true
+		watched = append(watched, theConsole.files)
+	}
 	for _, dir := range l.Config.ServiceDirs {
 		if !dir.Unwatched {
 			watched = append(watched, dir.Path)
