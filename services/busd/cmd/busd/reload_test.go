@@ -177,6 +177,27 @@ func TestNewFilesAreSeen(t *testing.T) {
 	eventually(t, "the new policy counts", func() bool { return mayOwn(t, c) })
 }
 
+// Stock files include local ones, which an administrator makes when there is a
+// need to.
+func TestIncludesThatAppearAreSeen(t *testing.T) {
+	p := newPlace(t, closed+`<include ignore_missing="yes">DIR/local.conf</include><includedir>DIR/local.d</includedir>`)
+	b := start(t, nil, "--config-file="+p.config)
+	c := dial(t, b.address)
+	write := func(file, inside string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(p.dir, file), []byte("<busconfig>"+inside+"</busconfig>"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("local.conf", open)
+	eventually(t, "the file that is there now counts", func() bool { return mayOwn(t, c) })
+	if err := os.Mkdir(filepath.Join(p.dir, "local.d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write("local.d/a.conf", closed)
+	eventually(t, "the folder that is there now counts", func() bool { return !mayOwn(t, c) })
+}
+
 // Units of Type=notify-reload wait for this.
 func TestSystemdIsTold(t *testing.T) {
 	p := newPlace(t, open)

@@ -41,9 +41,10 @@ type Config struct {
 	Policies    []policy.Section
 	Security    Security
 
-	// Files were read and Dirs are included directories that exist: a change
-	// there is a reason to reload.
-	Files, Dirs []string
+	// Files were read and Dirs are included directories that exist; Absent are
+	// what was to be included and need not be there: a change there is a reason
+	// to reload.
+	Files, Dirs, Absent []string
 	// Warnings tell of files of an <includedir> that were left out because of
 	// a fault. One broken package does not stop the bus of the whole system.
 	Warnings []policy.Warning
@@ -110,6 +111,7 @@ func (c *Config) merge(in *Config) {
 	c.Policies = append(c.Policies, in.Policies...)
 	c.Files = append(c.Files, in.Files...)
 	c.Dirs = append(c.Dirs, in.Dirs...)
+	c.Absent = append(c.Absent, in.Absent...)
 	c.Warnings = append(c.Warnings, in.Warnings...)
 }
 

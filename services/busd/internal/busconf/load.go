@@ -97,6 +97,7 @@ func (l *loader) missing(err error, name string) bool {
 func (l *loader) include(c *Config, name string, ignoreMissing bool) error {
 	err := l.file(c, name)
 	if err != nil && ignoreMissing && l.missing(err, name) {
+		c.Absent = append(c.Absent, name)
 		return nil
 	}
 	return err
@@ -108,6 +109,7 @@ func (l *loader) includeDir(c *Config, dir string) error {
 	names, err := l.source.Dir(dir)
 	if err != nil {
 		if l.source.Missing(err) {
+			c.Absent = append(c.Absent, dir)
 			return nil
 		}
 		return fmt.Errorf("read directory %s: %w", dir, err)

@@ -168,8 +168,9 @@ func TestIncludeDirTakesConfFilesSorted(t *testing.T) {
 }
 
 func TestMissingIncludeDirIsEmpty(t *testing.T) {
-	if c := config(t, "<includedir>/nowhere</includedir>"); len(c.Dirs) != 0 {
-		t.Errorf("dirs %q", c.Dirs)
+	c := config(t, `<includedir>/nowhere</includedir><include ignore_missing="yes">/no.conf</include>`)
+	if want := []string{"/nowhere", "/no.conf"}; len(c.Dirs) != 0 || !slices.Equal(c.Absent, want) {
+		t.Errorf("dirs %q, absent %q, want %q", c.Dirs, c.Absent, want)
 	}
 }
 

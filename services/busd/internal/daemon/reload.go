@@ -113,7 +113,7 @@ func (d *daemon) tellFixed(c *busconf.Config) {
 func (d *daemon) use(l *Loaded) {
 	now := &current{helper: l.Config.ServiceHelper, files: map[string]bool{}}
 	var watched []string
-	for _, list := range [][]string{l.Config.Files, l.Config.Dirs} {
+	for _, list := range [][]string{l.Config.Files, l.Config.Dirs, l.Config.Absent} {
 		for _, name := range list {
 			if name == standaloneName {
 				continue
