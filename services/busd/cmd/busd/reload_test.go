@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -175,6 +176,43 @@ func TestNewFilesAreSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the new policy counts", func() bool { return mayOwn(t, c) })
+}
+
+// A package brings a service and a policy, and who calls the service while the
+// configuration is being read is not told that there is none.
+func TestServicesThatComeWithAPolicyAreFoundMeanwhile(t *testing.T) {
+	p := newPlace(t, "<servicedir>DIR/services</servicedir>"+open+"<include>DIR/slow.conf</include>")
+	slow := filepath.Join(p.dir, "slow.conf")
+	if err := errors.Join(os.Mkdir(filepath.Join(p.dir, "services"), 0o755), os.WriteFile(slow, []byte("<busconfig/>"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	b := start(t, nil, "--config-file="+p.config)
+	c := dial(t, b.address)
+	service := "[D-BUS Service]\nName=a.b\nExec=/bin/sh -c 'exit 7'\n"
+	if err := os.WriteFile(filepath.Join(p.dir, "services", "a.b.service"), []byte(service), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// Whoever reads this file waits for us.
+	if err := errors.Join(syscall.Mkfifo(slow+".new", 0o600), os.Rename(slow+".new", slow)); err != nil {
+		t.Fatal(err)
+	}
+	var read *os.File
+	eventually(t, "the configuration is being read", func() (is bool) {
+		var err error
+		read, err = os.OpenFile(slow, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		return err == nil
+	})
+	for range 10 {
+		_, err := c.Call(wire.Header{Path: "/", Interface: "a.b", Member: "C", Destination: "a.b"}, nil)
+		if err == nil || !strings.Contains(err.Error(), "Process a.b exited with status 7") {
+			t.Errorf("the call was answered with %v", err)
+		}
+	}
+	if _, err := read.WriteString("<busconfig/>"); err != nil {
+		t.Error(err)
+	}
+	read.Close()
+	b.stop(t)
 }
 
 // Stock files include local ones, which an administrator makes when there is a

@@ -59,7 +59,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			}
 		}
 		if len(changed) > 0 && (now.Sub(last) >= w.opt.Quiet || now.Sub(first) >= patience*w.opt.Quiet) {
-			w.opt.Changed(slices.Sorted(maps.Keys(changed)))
+			w.opt.Changed(ctx, slices.Sorted(maps.Keys(changed)))
 			clear(changed)
 			first, last = time.Time{}, time.Time{}
 		}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,8 +23,8 @@ type WatchOptions struct {
 	// is called even if the noise goes on.
 	Quiet time.Duration
 	// Changed is told which of the watched paths changed, sorted. Run calls
-	// it and waits for it.
-	Changed func(paths []string)
+	// it with its own ctx and waits for it.
+	Changed func(ctx context.Context, paths []string)
 	Log     *slog.Logger
 }
 

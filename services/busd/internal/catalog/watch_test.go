@@ -24,7 +24,7 @@ func watch(t *testing.T, paths ...string) guard {
 	changes := make(chan []string, 1000)
 	w, err := catalog.NewWatcher(catalog.WatchOptions{
 		Quiet:   20 * time.Millisecond,
-		Changed: func(paths []string) { changes <- paths },
+		Changed: func(_ context.Context, paths []string) { changes <- paths },
 		Log:     slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

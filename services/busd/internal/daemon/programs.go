@@ -185,15 +185,21 @@ func (p *programs) report(e spawn.Event) {
 }
 
 // changed reads anew what has changed: services at once, the configuration
-// like on SIGHUP.
-func (p *programs) changed(paths []string) {
+// like on SIGHUP. It returns when that counts: until then a name that is not
+// known may be known in a moment.
+func (p *programs) changed(ctx context.Context, paths []string) {
 	for _, path := range paths {
 		if p.d.current.Load().files[path] {
-			p.d.reloads.ask(func(error) {}) // it is logged
+			done := make(chan struct{})
+			p.d.reloads.ask(func(error) { close(done) }) // it is logged
+			select {
+			case <-done:
+			case <-ctx.Done(): // nobody reloads any more
+			}
 			return
 		}
 	}
-	p.rescan(context.Background(), nil)
+	p.rescan(ctx, nil)
 }
 
 // rescan reads the service directories again, or with dirs others, and tells
