@@ -30,7 +30,8 @@ type Activation struct {
 	Stop func(s Service)
 
 	// Changing says that service files have changed since Find last knew
-	// them; Refresh reads them, and calls done from anywhere. They may be nil.
+	// them, or the configuration has since it was read; Refresh reads the
+	// former, and calls done from anywhere. They may be nil.
 	Changing func() bool
 	Refresh  func(done func())
 
@@ -61,6 +62,7 @@ type starts struct {
 	waiting int      // requests in all of them
 
 	looking []*looker // for names that may be known in a moment, in order
+	claims  int       // of names that may be allowed in a moment
 }
 
 func (s *starts) len() int { return len(s.byName) }

@@ -75,6 +75,34 @@ func (b *Bus) requestName(p *Peer, d *wire.Decoder) *refusal {
 	if why := mayBeOwned(wanted, "Cannot acquire a service"); why != nil {
 		return why
 	}
+	if !p.policy.CanOwn(wanted).Allow && b.opt.Reload != nil && b.changing() && b.starts.claims < b.settings.Limits.MaxPendingServiceStarts {
+		b.claimLater(p, strings.Clone(wanted), flags)
+		return nil
+	}
+	return b.claim(p, wanted, flags, b.msg.Serial)
+}
+
+// claimLater asks for a name when the configuration was read anew: a service
+// that was installed just now has a policy that was so too.
+func (b *Bus) claimLater(p *Peer, wanted string, flags uint32) {
+	serial, quiet := b.msg.Serial, b.msg.Flags&wire.NoReplyExpected != 0
+	b.starts.claims++
+	b.opt.Reload(func(error) { // with a fault in it the old one decides
+		b.Post(func() {
+			b.starts.claims--
+			if p.state != active {
+				return
+			}
+			if why := b.claim(p, wanted, flags, serial); why != nil && !quiet {
+				b.sendError(p, serial, why.name, why.text)
+			}
+			b.resume()
+		})
+	})
+}
+
+// claim asks for a name, for the call with that serial.
+func (b *Bus) claim(p *Peer, wanted string, flags, serial uint32) *refusal {
 	if v := p.policy.CanOwn(wanted); !v.Allow {
 		b.stats.Rejected++
 		return refused(accessDenied, "Connection %q is not allowed to own the service %q due to security policies in the configuration file", p.name, wanted)
@@ -88,7 +116,7 @@ func (b *Bus) requestName(p *Peer, d *wire.Decoder) *refusal {
 		b.ownerChanged(change)
 		b.countNames()
 	}
-	b.reply(p, "u").Uint32(result)
+	b.begin(wire.Header{Type: wire.MethodReturn, Flags: wire.NoReplyExpected, ReplySerial: serial, Destination: p.name, Signature: "u"}).Uint32(result)
 	b.say(p)
 	return nil
 }

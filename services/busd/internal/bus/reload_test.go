@@ -51,6 +51,55 @@ func TestNewLimitsHoldForWhatComes(t *testing.T) {
 	must(t, c.AddMatch("member='D'"))
 }
 
+// bus1/dbus-broker#69, #206: who asks for a name whose policy was installed just
+// now is not refused before that was read.
+func TestNoNameIsRefusedBeforeTheNewPolicyIsRead(t *testing.T) {
+	var changing atomic.Bool
+	reloads := make(chan func(error), 1)
+	b := start(t, systemLike, func(o *busOptions) {
+		o.Activation.Changing = changing.Load
+		o.Reload = func(done func(error)) { reloads <- done }
+	})
+	c := b.dial()
+	ask := func(c *client.Conn) uint32 {
+		h := wire.Header{Type: wire.MethodCall, Path: client.DriverPath, Interface: client.DriverName, Member: "RequestName", Destination: client.DriverName, Signature: "su"}
+		return get(c.Send(h, func(e *wire.Encoder) { e.String("com.example.A"); e.Uint32(0) }))(t)
+	}
+	answer := func(serial uint32) *client.Message {
+		t.Helper()
+		for {
+			if m := next(t, c); m.Type != wire.Signal {
+				if m.ReplySerial != serial {
+					t.Errorf("an answer to %d, want %d", m.ReplySerial, serial)
+				}
+				return m
+			}
+		}
+	}
+	if m := answer(ask(c)); m.Type != wire.ErrorReply || len(reloads) != 0 {
+		t.Errorf("nothing has changed: got %s, reloads %d", describe(m), len(reloads))
+	}
+	changing.Store(true)
+	first := ask(c)
+	(<-reloads)(errors.New("a fault in it"))
+	if m := answer(first); m.Type != wire.ErrorReply {
+		t.Errorf("it is as before: got %s", describe(m))
+	}
+	second := ask(c)
+	settle(t, c) // it waits, and nobody else
+	b.apply(allowAll)
+	(<-reloads)(nil)
+	if m := answer(second); m.Type != wire.MethodReturn {
+		t.Errorf("it may now: got %s", describe(m))
+	}
+	gone := b.dial()
+	b.apply(systemLike)
+	ask(gone)
+	done := <-reloads
+	must(t, gone.Close())
+	done(nil)
+}
+
 // Who comes to the console is judged as somebody there from the next connection
 // on, also where the same user has connected before.
 func TestConsoleIsAskedForAtEachConnection(t *testing.T) {
