@@ -1,15 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
+	"net"
 	"os"
 	"os/user"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"quartet/services/busd/internal/client"
 	"quartet/services/busd/internal/daemon"
+	"quartet/services/busd/internal/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/config.md")
@@ -135,6 +140,52 @@ func TestTopTellsARefusalFromABusThatIsGone(t *testing.T) {
 	b.stop(t)
 	if _, err := lookAt(c); err == nil || strings.Contains(err.Error(), hint) {
 		t.Errorf("gone: %v", err)
+	}
+}
+
+// It may run for days, and everybody can send something to it.
+func TestTopKeepsNothingThatOthersSend(t *testing.T) {
+	p := newPlace(t, open)
+	b := start(t, nil, "--config-file="+p.config)
+	c, other := dial(t, b.address), dial(t, b.address)
+	if _, err := other.Send(wire.Header{Type: wire.Signal, Path: "/", Interface: "a.b", Member: "S", Destination: c.Name}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Settle(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lookAt(c); err != nil {
+		t.Fatal(err)
+	}
+	if kept := c.Waiting(); len(kept) != 0 {
+		t.Errorf("%d messages are kept", len(kept))
+	}
+}
+
+// A bus that hangs is why somebody looks, and Ctrl-C is how they end that.
+func TestTopOfABusThatHangsCanBeInterrupted(t *testing.T) {
+	p := newPlace(t, open)
+	l, err := net.Listen("unix", p.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			_, _ = conn.Read(make([]byte, 1)) // it has begun
+			defer conn.Close()
+		}
+		interrupt()
+		<-t.Context().Done()
+	}()
+	began := time.Now()
+	var out strings.Builder
+	if err := run(ctx, []string{"top", p.address()}, &out); err != nil || out.Len() > 0 {
+		t.Errorf("printed %q, %v", out.String(), err)
+	}
+	if took := time.Since(began); took >= client.DefaultTimeout {
+		t.Errorf("it took %v", took)
 	}
 }
 

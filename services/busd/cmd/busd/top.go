@@ -29,11 +29,26 @@ func top(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c, err := client.Dial(address, client.Options{})
+	c, err := client.Connect(address, 0)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	// Whoever has seen enough does not wait for a bus that does not answer.
+	defer context.AfterFunc(ctx, func() { _ = c.Shutdown(unix.SHUT_RDWR) })()
+	if err = c.LogIn(client.Options{}); err != nil {
+		err = fmt.Errorf("connect to %s: %w", address, err)
+	} else {
+		err = show(ctx, c, stdout)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// show shows a bus until ctx ends, or where that is no terminal once.
+func show(ctx context.Context, c *client.Conn, stdout io.Writer) error {
 	rows, columns := terminal(stdout)
 	var before *look
 	for {
@@ -119,6 +134,7 @@ type peer struct {
 }
 
 func lookAt(c *client.Conn) (*look, error) {
+	defer c.Waiting() // whatever others send us is for nobody
 	l := &look{at: time.Now()}
 	var err error
 	if l.bus, err = stats(c, "GetStats", ""); err != nil {

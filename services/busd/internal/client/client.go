@@ -64,7 +64,7 @@ func Dial(list string, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.handshake(o); err != nil {
+	if err := c.LogIn(o); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("connect to %s: %w", list, err)
 	}
@@ -72,8 +72,8 @@ func Dial(list string, o Options) (*Conn, error) {
 }
 
 // Connect does no more than to open the connection to the first address of the
-// list that takes one, for callers who authenticate by hand or not at all. A
-// timeout of 0 is DefaultTimeout.
+// list that takes one, for callers who authenticate later, by hand or not at all.
+// A timeout of 0 is DefaultTimeout.
 func Connect(list string, timeout time.Duration) (*Conn, error) {
 	all, err := address.Parse(list)
 	if err != nil {

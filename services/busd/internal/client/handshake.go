@@ -11,8 +11,8 @@ import (
 	"quartet/services/busd/internal/wire"
 )
 
-// handshake sends everything up to Hello at once and then reads the answers.
-func (c *Conn) handshake(o Options) error {
+// LogIn sends everything up to Hello at once and then reads the answers.
+func (c *Conn) LogIn(o Options) error {
 	// The NUL byte is what old systems carry credentials with.
 	auth := "\x00AUTH EXTERNAL " + hex.EncodeToString([]byte(strconv.Itoa(os.Getuid())))
 	if o.Anonymous {
