@@ -33,7 +33,8 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("address %q: %s", e.Entry, e.Reason) }
 
 // Parse reads a list of addresses separated by semicolons. A semicolon at
-// its end is taken, for libdbus takes it; an empty list or entry is not. An
+// its end, and a comma at the end of an entry's keys, is taken, for libdbus takes
+// it; an empty list or entry is not. An
 // entry may be without keys (systemd:). All errors are *Error.
 func Parse(list string) ([]Address, error) {
 	entries := strings.Split(strings.TrimSuffix(list, ";"), ";")
@@ -64,7 +65,7 @@ func parse(entry string) (a Address, reason string) {
 	if rest == "" {
 		return a, ""
 	}
-	for pair := range strings.SplitSeq(rest, ",") {
+	for pair := range strings.SplitSeq(strings.TrimSuffix(rest, ","), ",") {
 		key, value, found := strings.Cut(pair, "=")
 		switch {
 		case key == "":
