@@ -75,11 +75,18 @@ type start struct {
 	timer   timer
 }
 
+// service is the one that provides a name. systemd comes by itself where it
+// starts the others, and needs no file that says so.
 func (b *Bus) service(name string) (Service, bool) {
-	if b.opt.Activation.Find == nil {
-		return Service{}, false
+	if b.opt.Activation.Find != nil {
+		if s, known := b.opt.Activation.Find(name); known {
+			return s, true
+		}
 	}
-	return b.opt.Activation.Find(name)
+	if b.opt.Activation.Systemd && name == systemdName {
+		return Service{Name: systemdName}, true
+	}
+	return Service{}, false
 }
 
 func unknownService(name string) *refusal {

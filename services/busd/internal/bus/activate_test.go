@@ -410,6 +410,39 @@ func TestUnitsAreStartedBySystemd(t *testing.T) {
 	nothing(t, systemd)
 }
 
+// Where systemd starts services it is on its way, whether or not a file has its
+// name.
+func TestCallsWaitForSystemd(t *testing.T) {
+	const name = "org.freedesktop.systemd1"
+	for _, starts := range []bool{true, false} {
+		s := &starter{}
+		b := start(t, allowAll, func(o *busOptions) { o.Activation = s.activation(); o.Activation.Systemd = starts })
+		c, systemd := b.dial(), b.dial()
+		serial := get(c.Send(call(name, "M"), nil))(t)
+		settle(t, systemd)
+		if !starts {
+			if m := next(t, c); m.ReplySerial != serial || !strings.HasSuffix(m.ErrorName, ".ServiceUnknown") {
+				t.Errorf("got %s", describe(m))
+			}
+			continue
+		}
+		started := startService(t, c, name)
+		settle(t, c)
+		requestName(systemd, t, name, 0)
+		var m *client.Message
+		for m == nil || m.Type != wire.MethodCall {
+			m = next(t, systemd)
+		}
+		if m.Member != "M" || m.Sender != c.Name {
+			t.Errorf("systemd got %s", describe(m))
+		}
+		if m := next(t, c); m.ReplySerial != started || m.Type != wire.MethodReturn {
+			t.Errorf("got %s", describe(m))
+		}
+		s.starts(t, 0)
+	}
+}
+
 func TestEnvironmentOfServices(t *testing.T) {
 	s := &starter{}
 	b := start(t, allowAll, withServices(s))
