@@ -71,6 +71,7 @@ type daemon struct {
 	started  map[string]string // what of it a reload cannot change, by element
 	address  string            // all of them, with guid
 	bus      atomic.Pointer[bus.Bus]
+	last     atomic.Pointer[bus.Stats] // what the bus had counted when it ended
 	programs *programs
 	reloads  reloads
 	current  atomic.Pointer[current]
@@ -184,6 +185,8 @@ func (d *daemon) runBeside(ctx context.Context, b *bus.Bus, ready func(string) e
 		b.Stop()
 	}
 	err = errors.Join(err, b.Run(ctx))
+	last := b.Stats()
+	d.last.Store(&last)
 	stopBeside()
 	all.Wait()
 	return err

@@ -82,8 +82,12 @@ func (d *daemon) observe(ctx context.Context) (*Observer, error) {
 // alive says whether the bus thread comes around.
 func (d *daemon) alive(ctx context.Context) error { return d.ask(ctx, func(*bus.Bus) {}) }
 
-// stats is what the bus has counted.
+// stats is what the bus has counted, also once it has ended: the last export
+// comes then.
 func (d *daemon) stats(ctx context.Context) (bus.Stats, error) {
+	if last := d.last.Load(); last != nil {
+		return *last, nil
+	}
 	var s bus.Stats
 	if err := d.ask(ctx, func(b *bus.Bus) { s = b.Stats() }); err != nil {
 		return bus.Stats{}, err // not s: it may be written later
