@@ -128,6 +128,9 @@ func TestForkWaitsForTheBusAndLeavesIt(t *testing.T) {
 			t.Errorf("%s leads to %q, %v", what, got, err)
 		}
 	}
+	if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err != nil || string(comm) != filepath.Base(os.Args[0])+"\n" {
+		t.Errorf("it is called %q, %v", comm, err)
+	}
 	if code, said := fails(t, nil, "--config-file="+p.config, "--address=unix:path="+p.dir+"/other"); code != 1 || !strings.Contains(said, p.dir+"/pid") {
 		t.Errorf("a second one: exit code %d, %s", code, said)
 	}

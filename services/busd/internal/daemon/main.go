@@ -92,6 +92,9 @@ func (p Parts) bus(o Options, args []string, front int, ready func(address strin
 	if front != 0 {
 		d.listenPID = front // it was left the sockets
 		d.dir = "/"         // where we go as well, once we are ready
+		// Otherwise ps -e and killall would know it as "exe", the last part of the
+		// path executed.
+		_ = os.WriteFile("/proc/self/comm", []byte(p.Program), 0)
 		if !l.Config.KeepUmask {
 			syscall.Umask(0o022)
 		}
