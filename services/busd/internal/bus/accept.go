@@ -93,17 +93,29 @@ func (b *Bus) accept(l *listener) {
 }
 
 // runShort stops accepting until a descriptor is freed, and looks again after
-// a moment, because another part of the process may free one as well.
+// a moment, because another part of the process may free one as well, and
+// memory is freed by others.
 func (b *Bus) runShort(err error) {
 	b.short = true
 	b.stats.Shortages++
 	if s := &b.shortage; b.now.Sub(s.told) >= shortSilence {
 		s.told = b.now
-		b.log.Warn("no connections are accepted until file descriptors are free: raise the limit (LimitNOFILE, ulimit -n)", slog.Any("err", err), slog.Int("connections", b.connections()))
+		b.log.Warn("no connections are accepted for the moment: "+remedy(err), slog.Any("err", err), slog.Int("connections", b.connections()))
 	}
 	b.rearm()
 	b.shortage.again.fire = b.fdFreed
 	b.set(&b.shortage.again, shortPause)
+}
+
+// remedy is what to do about it.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		return "this process may open no more files, raise its limit (LimitNOFILE, ulimit -n)"
+	case errors.Is(err, unix.ENFILE):
+		return "this machine may open no more files, raise fs.file-max"
+	}
+	return "the kernel has no memory for them, free some"
 }
 
 // fdFreed goes on accepting.
@@ -132,7 +144,7 @@ func (b *Bus) admit(l *listener, fd int) {
 	b.byFD[fd] = p
 	p.auth = sasl.New(sasl.Config{
 		GUID:        b.opt.GUID,
-		Allowed:     b.mechanisms(p),
+		Allowed:     b.mechanisms(),
 		CanPassFDs:  l.Unix,
 		Credentials: sasl.Credentials{UID: p.who.uid, Known: p.who.known},
 		OwnUID:      b.opt.OwnUID,
@@ -145,7 +157,7 @@ func (b *Bus) admit(l *listener, fd int) {
 	b.countIncomplete()
 }
 
-func (b *Bus) mechanisms(p *Peer) sasl.Mechanisms {
+func (b *Bus) mechanisms() sasl.Mechanisms {
 	m := b.settings.Mechanisms
 	m.Anonymous = m.Anonymous && b.settings.AllowAnonymous
 	m.CookieSHA1 = m.CookieSHA1 && b.opt.Cookie != nil
@@ -160,4 +172,4 @@ func (b *Bus) countIncomplete() {
 	}
 }
 
-func (b *Bus) connections() int { return b.incomplete + len(b.byID) }
+func (b *Bus) connections() int { return b.incomplete + b.completed }

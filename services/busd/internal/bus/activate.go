@@ -134,14 +134,7 @@ func (b *Bus) toAbsent(p *Peer, m *wire.Message) *refusal {
 // mayStart asks the policy whether a message may go to a service that is not
 // there yet. When it has come, it is asked again about the service's owner.
 func (b *Bus) mayStart(p *Peer, m *wire.Message, service Service) *refusal {
-	if m.Type > wire.Signal {
-		return refused(accessDenied, "Message bus will not accept messages of unknown type")
-	}
-	pm := policyMessage(m, false)
-	if v := p.policy.CanSend(&pm, policy.Names{service.Name}); !v.Allow {
-		return b.rejected("send", v.Matched, p, nil, m, false)
-	}
-	return nil
+	return b.maySend(p, m, policy.Names{service.Name})
 }
 
 // start lets a request wait for a service, which the first one starts.

@@ -3,6 +3,7 @@ package bus
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"quartet/services/busd/internal/policy"
@@ -127,7 +128,7 @@ func (b *Bus) recognize(p *Peer) bool {
 	}
 	if p.who.known {
 		if v := b.settings.Policy.MayConnect(policy.Identity{UID: p.who.uid, Known: true, GIDs: gids}, b.opt.OwnUID); !v.Allow {
-			b.drop(p, reasonPolicy, errMayNot)
+			b.drop(p, reasonPolicy, fmt.Errorf("%w: %s", errMayNot, v))
 			return false
 		}
 	}

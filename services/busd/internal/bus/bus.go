@@ -28,7 +28,7 @@
 //	replies.go   calls that await an answer
 //	activate.go  programs started on demand; request.go, who waits for them;
 //	             systemd.go, when systemd starts them
-//	capture.go   monitors and eavesdroppers
+//	capture.go   monitors
 //	settings.go  a configuration that is replaced while all of this goes on
 //
 // And what it is made of: peer.go, user.go, credentials.go, buffers.go, fds.go,
@@ -52,7 +52,7 @@ import (
 const (
 	arenaSize    = 256 << 10 // what a turn routes before it sends
 	arenaSlack   = 64 << 10  // what the message that fills it may go beyond
-	bigMessage   = 32 << 10  // from here on a message is not copied
+	bigMessage   = 32 << 10  // from here on one that comes in parts is not copied
 	waitingChunk = 16 << 10  // at least, of what waits for a peer
 )
 
@@ -73,10 +73,10 @@ type Bus struct {
 	stopping  bool
 
 	byFD       []*Peer
-	byID       map[uint64]*Peer // all who have said Hello
+	byID       map[uint64]*Peer // who has a name, by its number: no monitors
 	lastID     uint64
 	incomplete int // connected, and Hello not said
-	completed  int // all others
+	completed  int // all others, monitors too
 	users      map[int64]*user
 	idleUser   *user // the last one that was forgotten
 	gids       [64]uint32
@@ -88,8 +88,6 @@ type Bus struct {
 	monitors match.Index[*Peer]
 	pendings pendings
 	starts   starts
-
-	eavesdroppers int // rules that listen in on others
 
 	// The turn.
 	ready, spare []*Peer // have whole messages that are not handled

@@ -18,7 +18,7 @@ func (b *Bus) captureCurrent(p, addressed *Peer) {
 	b.subject(&v.subject, &b.msg, p, addressed)
 	b.monitors.Find(&v.subject, v.pick)
 	for _, to := range v.picked {
-		if b.msg.UnixFDs > 0 && !to.fdsAllowed || to.out.full(b, 0, int(b.msg.UnixFDs)) || !b.hasRoom(to.user, to, b.msg.HeaderLen+b.msg.BodyLen, int(b.msg.UnixFDs)) {
+		if b.msg.UnixFDs > 0 && !to.fdsAllowed || !b.takes(to.user, to, b.msg.HeaderLen+b.msg.BodyLen, int(b.msg.UnixFDs)) {
 			continue
 		}
 		k := b.stitched(p)
@@ -78,7 +78,7 @@ func (b *Bus) give(to *Peer, k packet) {
 	if fds > 0 && !to.fdsAllowed {
 		return
 	}
-	if to.out.full(b, k.size(), fds) || !b.hasRoom(to.user, to, k.size(), fds) {
+	if !b.takes(to.user, to, k.size(), fds) {
 		b.stats.OverLimit++
 		return
 	}

@@ -86,7 +86,6 @@ func (b *Bus) buryOne(p *Peer) {
 	b.byFD[p.fd] = nil
 	b.rules.RemoveAll(p)
 	b.monitors.RemoveAll(p)
-	b.eavesdroppers -= p.eavesdrops
 	b.releaseNames(p, true)
 	if p.name != "" { // nobody will ever have it again
 		b.rules.Forget(p.name)

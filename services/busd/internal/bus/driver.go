@@ -16,7 +16,7 @@ type iface struct {
 	properties []property
 }
 
-// A method is one of theirs. Its arguments are "type name" pairs.
+// A method is one of theirs.
 type method struct {
 	name       string
 	in, out    []arg
@@ -39,15 +39,26 @@ type property struct {
 	write      func(*Bus, *wire.Encoder)
 }
 
+// method is the one of that name; nil: there is none.
+func (in *iface) method(name string) *method {
+	for i := range in.methods {
+		if in.methods[i].name == name {
+			return &in.methods[i]
+		}
+	}
+	return nil
+}
+
 // interfaces are all of them, in the order in which a call without an
 // interface searches them.
-var interfaces []iface
+var interfaces []*iface
 
+// Their methods look at interfaces, so it cannot be declared with its value.
 func init() {
-	interfaces = []iface{coreInterface, propertiesInterface, introspectableInterface, monitoringInterface, verboseInterface, statsInterface, peerInterface}
-	for i := range interfaces {
-		for k := range interfaces[i].methods {
-			m := &interfaces[i].methods[k]
+	interfaces = []*iface{&coreInterface, &propertiesInterface, &introspectableInterface, &monitoringInterface, &verboseInterface, &statsInterface, &peerInterface}
+	for _, in := range interfaces {
+		for i := range in.methods {
+			m := &in.methods[i]
 			for _, a := range m.in {
 				m.signature += a.kind
 			}
@@ -65,7 +76,7 @@ func (b *Bus) toDriver(p *Peer, m *wire.Message) *refusal {
 		return why
 	}
 	why := b.drive(p, m)
-	if why == nil && b.eavesdroppers > 0 {
+	if why == nil && b.rules.Eavesdrops() {
 		b.broadcast(p, nil, m)
 	}
 	if p.state == monitoring { // since just now: it answers nobody any more
@@ -84,16 +95,13 @@ func (b *Bus) drive(p *Peer, m *wire.Message) *refusal {
 		return nil // nobody here asked for it
 	}
 	found := false
-	for i := range interfaces {
-		in := &interfaces[i]
+	for _, in := range interfaces {
 		if m.Interface != "" && m.Interface != in.name || !in.anyPath && m.Path != BusPath {
 			continue
 		}
 		found = true
-		for k := range in.methods {
-			if call := &in.methods[k]; call.name == m.Member {
-				return b.call(p, m, call)
-			}
+		if call := in.method(m.Member); call != nil {
+			return b.call(p, m, call)
 		}
 	}
 	if !found {
@@ -122,27 +130,18 @@ func (b *Bus) privileged(p *Peer) bool {
 
 // maySpeak asks the policy whether a peer may send to the bus itself.
 func (b *Bus) maySpeak(p *Peer, m *wire.Message) *refusal {
-	if m.Type > wire.Signal {
-		return refused(accessDenied, "Message bus will not accept messages of unknown type")
-	}
-	if p.policy.SendsAll() || p.state == nameless { // then it is Hello, which whoever may connect may say
+	if p.state == nameless { // then it is Hello, which whoever may connect may say
 		return nil
 	}
-	pm := policyMessage(m, false)
-	if v := p.policy.CanSend(&pm, busNames); !v.Allow {
-		return b.rejected("send", v.Matched, p, nil, m, false)
-	}
-	return nil
+	return b.maySend(p, m, busNames)
 }
 
 // toNobody handles a method call without a destination, which is for the
 // other end of the connection: it answers as any peer does.
 func (b *Bus) toNobody(p *Peer, m *wire.Message) *refusal {
 	if m.Interface == peerInterface.name || m.Interface == "" {
-		for k := range interfaces[len(interfaces)-1].methods {
-			if call := &interfaces[len(interfaces)-1].methods[k]; call.name == m.Member {
-				return b.call(p, m, call)
-			}
+		if call := peerInterface.method(m.Member); call != nil {
+			return b.call(p, m, call)
 		}
 	}
 	return refused(unknownMethod, "Method %q with signature %q on interface %q doesn't exist", m.Member, m.Signature, m.Interface)

@@ -180,10 +180,6 @@ func (b *Bus) addMatch(p *Peer, d *wire.Decoder) *refusal {
 		return why
 	}
 	b.rules.Add(p, rule)
-	if rule.Eavesdrop {
-		p.eavesdrops++
-		b.eavesdroppers++
-	}
 	b.stats.PeakRules = max(b.stats.PeakRules, b.rules.Len())
 	b.ack(p)
 	return nil
@@ -191,8 +187,9 @@ func (b *Bus) addMatch(p *Peer, d *wire.Decoder) *refusal {
 
 func parseRule(text string) (match.Rule, *refusal) {
 	rule, err := match.Parse(strings.Clone(text))
-	if bad, ok := err.(*match.Error); ok {
-		return rule, &refusal{bad.Name, bad.Message}
+	if err != nil {
+		bad := err.(*match.Error) // as all of them are
+		return match.Rule{}, &refusal{bad.Name, bad.Message}
 	}
 	return rule, nil
 }
@@ -204,10 +201,6 @@ func (b *Bus) removeMatch(p *Peer, d *wire.Decoder) *refusal {
 	}
 	if !b.rules.Remove(p, rule) {
 		return refused(matchRuleNotFound, "The given match rule wasn't found and can't be removed")
-	}
-	if rule.Eavesdrop {
-		p.eavesdrops--
-		b.eavesdroppers--
 	}
 	b.ack(p)
 	return nil

@@ -27,8 +27,8 @@ func Introspect(path string) string {
 "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
 <node>
 `)
-	for i := range interfaces {
-		if in := &interfaces[i]; in.anyPath || path == BusPath {
+	for _, in := range interfaces {
+		if in.anyPath || path == BusPath {
 			in.describe(&s)
 		}
 	}

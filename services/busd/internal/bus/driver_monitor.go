@@ -37,8 +37,6 @@ func (b *Bus) becomeMonitor(p *Peer, d *wire.Decoder) *refusal {
 	b.forgetStarts(p)
 	b.rules.RemoveAll(p)
 	b.rules.Forget(p.name) // nobody will ever have it again
-	b.eavesdroppers -= p.eavesdrops
-	p.eavesdrops = 0
 	p.state = monitoring
 	for _, rule := range rules {
 		b.monitors.Add(p, rule)

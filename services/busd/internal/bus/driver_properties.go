@@ -13,8 +13,8 @@ var propertiesInterface = iface{
 }
 
 func propertiesOf(name string) ([]property, *refusal) {
-	for i := range interfaces {
-		if in := &interfaces[i]; in.name == name {
+	for _, in := range interfaces {
+		if in.name == name {
 			return in.properties, nil
 		}
 	}

@@ -205,7 +205,7 @@ func TestPolicyDecidesWhoConnects(t *testing.T) {
 	get(c.ReadLine())(t)
 	must(t, c.SendRaw([]byte("BEGIN\r\n")))
 	must(t, c.AwaitEnd())
-	if !strings.Contains(b.log.String(), "does not let its user connect") {
+	if log := b.log.String(); !strings.Contains(log, "does not let its user connect") || !strings.Contains(log, `deny user=`) {
 		t.Error(b.log.String())
 	}
 }

@@ -36,9 +36,8 @@ type Peer struct {
 	asked, owes *pending // heads of its lists
 	pending     int      // in asked
 
-	owned      []string // well-known names that it owns
-	claims     []string // these, those that it waits for, and its unique one
-	eavesdrops int      // rules that listen in on others
+	owned  []string // well-known names that it owns
+	claims []string // these, those that it waits for, and its unique one
 
 	events uint32 // what its socket is waited for
 	served uint64 // the last turn it had a share in

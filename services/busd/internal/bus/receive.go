@@ -244,9 +244,7 @@ func (b *Bus) receiveBig(p *Peer) {
 	big := in.big
 	in.big, in.got = nil, 0
 	p.user.incoming -= len(big.data)
-	if header := big.header; header <= len(big.data) {
-		b.message(p, big.data[:header], big.data[header:], big)
-	}
+	b.message(p, big.data[:big.header], big.data[big.header:], big)
 	b.release(big)
 	if p.state != gone {
 		b.dropSurplus(p, nil)

@@ -120,25 +120,31 @@ func TestConsoleIsAskedForAtEachConnection(t *testing.T) {
 	}
 }
 
-// Reloads while messages are on the way lose none of them, and allow and
-// refuse as one policy or the other says.
-func TestReloadUnderTraffic(t *testing.T) {
+// Each caller goes on until it has met both policies.
+func TestReloadsLoseNoCall(t *testing.T) {
 	b := start(t, allowAll)
 	to := b.dial()
 	const callers, calls = 4, 300
 	ended := make(chan error, callers+1)
+	call := func(c *client.Conn) error {
+		var answered, refused bool
+		for n := 0; n < calls || !answered || !refused; n++ {
+			_, err := c.Call(call(to.Name, "M"), nil)
+			e, ok := err.(*client.Error)
+			switch {
+			case err == nil:
+				answered = true
+			case ok && e.Name == driverError+"AccessDenied":
+				refused = true
+			default:
+				return err
+			}
+		}
+		return nil
+	}
 	for range callers {
 		c := b.dial()
-		go func() {
-			for range calls {
-				_, err := c.Call(call(to.Name, "M"), nil)
-				if e, ok := err.(*client.Error); err != nil && (!ok || e.Name != driverError+"AccessDenied") {
-					ended <- err
-					return
-				}
-			}
-			ended <- nil
-		}()
+		go func() { ended <- call(c) }()
 	}
 	go func() {
 		for {
@@ -155,16 +161,20 @@ func TestReloadUnderTraffic(t *testing.T) {
 			}
 		}
 	}()
-	for i := range 100 {
+	for left, i := callers, 0; left > 0; i++ {
 		if i%2 == 0 {
 			b.apply(systemLike)
 		} else {
 			b.apply(allowAll)
 		}
+		select {
+		case err := <-ended:
+			must(t, err)
+			left--
+		default:
+		}
 	}
-	for range callers {
-		must(t, <-ended)
-	}
+	b.apply(allowAll)
 	get(b.dial().Send(quietly(to.Name, "End"), nil))(t)
 	must(t, <-ended)
 }

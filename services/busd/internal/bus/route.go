@@ -7,8 +7,8 @@ import (
 )
 
 // route finds who gets a message and gives it to them: the one peer that it
-// names, and whoever has a rule that matches. The sender is told if it may
-// not, or cannot.
+// names, and whoever has a rule that matches, eavesdroppers too. The sender is
+// told if it may not, or cannot.
 func (b *Bus) route(p *Peer, m *wire.Message) {
 	to := b.find(m.Destination)
 	absent := to == nil && m.Destination != "" && m.Destination != BusName
@@ -60,7 +60,7 @@ func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
 	if requested {
 		payer = to.user
 	}
-	if to.out.full(b, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) || !b.hasRoom(payer, to, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) {
+	if !b.takes(payer, to, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) {
 		b.stats.OverLimit++
 		return refused(limitsExceeded, "The destination service '%s' has a full message queue", m.Destination)
 	}
@@ -79,7 +79,7 @@ func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
 	k := b.stitched(p)
 	k.payer = payer
 	b.queue(to, k)
-	if b.eavesdroppers > 0 {
+	if b.rules.Eavesdrops() {
 		b.broadcast(p, to, m)
 	}
 	return nil
@@ -109,7 +109,7 @@ func (b *Bus) broadcast(p, addressed *Peer, m *wire.Message) {
 			}
 			continue
 		}
-		if to.out.full(b, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) || !b.hasRoom(to.user, to, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) {
+		if !b.takes(to.user, to, m.HeaderLen+m.BodyLen, int(m.UnixFDs)) {
 			b.stats.OverLimit++
 			continue
 		}
@@ -190,12 +190,12 @@ func (b *Bus) vetoes(p, addressed, to *Peer, m *wire.Message, requested bool) (v
 	if v := p.policy.CanSend(&pm, to.claims); !v.Allow {
 		return veto{"send", v.Matched}, true
 	} else if v.Log {
-		b.logVerdict("sent", v, p, to)
+		b.logVerdict("sent", v, p.label(), to.label())
 	}
 	if v := to.policy.CanReceive(&pm, p.claims, m.Destination != "" && to != addressed); !v.Allow {
 		return veto{"receive", v.Matched}, true
 	} else if v.Log {
-		b.logVerdict("received", v, p, to)
+		b.logVerdict("received", v, p.label(), to.label())
 	}
 	return veto{}, false
 }
@@ -203,7 +203,7 @@ func (b *Bus) vetoes(p, addressed, to *Peer, m *wire.Message, requested bool) (v
 // vetoed is what a sender is told of it.
 func (b *Bus) vetoed(v veto, p, to *Peer, m *wire.Message, requested bool) *refusal {
 	if v.what == "" {
-		return refused(accessDenied, "Message bus will not accept messages of unknown type")
+		return unknownType()
 	}
 	return b.rejected(v.what, v.matched, p, to, m, requested)
 }
@@ -213,13 +213,4 @@ func policyMessage(m *wire.Message, requested bool) policy.Message {
 		Type: uint8(m.Type), Interface: m.Interface, Member: m.Member, Path: m.Path, ErrorName: m.ErrorName,
 		Destination: m.Destination, UnixFDs: m.UnixFDs, RequestedReply: requested,
 	}
-}
-
-// full says whether as much waits for a peer already as its limits allow.
-func (o *outbound) full(b *Bus, bytes, fds int) bool {
-	if len(o.waiting) == 0 { // it keeps up
-		return false
-	}
-	l := &b.settings.Limits
-	return int64(o.bytes+o.turnBytes) >= l.MaxOutgoingBytes || fds > 0 && int64(o.fds) >= l.MaxOutgoingUnixFDs
 }

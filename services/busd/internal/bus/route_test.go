@@ -3,6 +3,7 @@ package bus_test
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -386,4 +387,27 @@ func TestMaxMessageSize(t *testing.T) {
 		}
 	}
 	nothing(t, to)
+}
+
+// Whoever it is for: a peer, the bus itself, or a service that is still to come.
+func TestWhatAPolicyAsksToLogIsLogged(t *testing.T) {
+	s := &starter{names: []string{"com.example.Service"}}
+	b := start(t, allowAll+`<policy context="default"><allow send_interface="com.example.I" log="true"/><allow send_interface="org.freedesktop.DBus" log="true"/></policy>`,
+		func(o *busOptions) { o.Activation = s.activation() })
+	from, to := b.dial(), b.dial()
+	for _, receiver := range []string{to.Name, client.DriverName, "com.example.Service"} {
+		h := call(receiver, "Logged")
+		if receiver == client.DriverName {
+			h = wire.Header{Type: wire.MethodCall, Path: client.DriverPath, Interface: client.DriverName, Member: "GetId", Destination: receiver}
+		}
+		get(from.Send(h, nil))(t)
+		settle(t, from)
+		logged := func(line string) bool {
+			return strings.Contains(line, "the policy asks to log") && strings.Contains(line, from.Name) && strings.Contains(line, receiver)
+		}
+		if log := b.log.String(); !slices.ContainsFunc(strings.Split(log, "\n"), logged) {
+			t.Errorf("of a message to %s: %s", receiver, log)
+		}
+	}
+	s.fail("com.example.Service", "com.example.Failed", "it is not needed any more")
 }

@@ -61,6 +61,21 @@ func (u *user) give(bytes, fds int) {
 	}
 }
 
+// takes says whether a peer may be given something more: of its own limits and
+// of the user's whose account that would wait on.
+func (b *Bus) takes(payer *user, p *Peer, bytes, fds int) bool {
+	return !b.atLimits(p, fds) && b.hasRoom(payer, p, bytes, fds)
+}
+
+// atLimits says whether as much waits for a peer already as its limits allow.
+func (b *Bus) atLimits(p *Peer, fds int) bool {
+	o, l := &p.out, &b.settings.Limits
+	if len(o.waiting) == 0 { // it keeps up
+		return false
+	}
+	return int64(o.bytes+o.turnBytes) >= l.MaxOutgoingBytes || fds > 0 && int64(o.fds) >= l.MaxOutgoingUnixFDs
+}
+
 // hasRoom says whether a user may have this wait for a peer as well. Whoever
 // keeps up gets its messages in any case, for nothing of them is expected to
 // wait, but for big ones, which are more than a socket takes, and descriptors,

@@ -27,13 +27,6 @@ func (b *Bus) rejected(what string, matched int, from, to *Peer, m *wire.Message
 	return r
 }
 
-func nameOf(p *Peer) string {
-	if p == nil {
-		return BusName
-	}
-	return p.label()
-}
-
 func loginOf(p *Peer) string {
 	if p == nil {
 		return "bus"
@@ -48,7 +41,31 @@ func orUnset(s string) string {
 	return s
 }
 
+// maySend asks the policy whether a peer may send a message to what is no peer:
+// the bus itself, or a service that is still to come.
+func (b *Bus) maySend(p *Peer, m *wire.Message, to policy.Names) *refusal {
+	if m.Type > wire.Signal {
+		return unknownType()
+	}
+	if p.policy.SendsAll() {
+		return nil
+	}
+	pm := policyMessage(m, false)
+	v := p.policy.CanSend(&pm, to)
+	if !v.Allow {
+		return b.rejected("send", v.Matched, p, nil, m, false)
+	}
+	if v.Log {
+		b.logVerdict("sent", v, p.label(), to[0])
+	}
+	return nil
+}
+
+func unknownType() *refusal {
+	return refused(accessDenied, "Message bus will not accept messages of unknown type")
+}
+
 // logVerdict is for rules with log="true".
-func (b *Bus) logVerdict(what string, v policy.Verdict, from, to *Peer) {
-	b.log.LogAttrs(context.Background(), slog.LevelInfo, "message "+what+" that the policy asks to log", slog.String("from", nameOf(from)), slog.String("to", nameOf(to)), slog.String("rule", v.String()))
+func (b *Bus) logVerdict(what string, v policy.Verdict, from, to string) {
+	b.log.LogAttrs(context.Background(), slog.LevelInfo, "message "+what+" that the policy asks to log", slog.String("from", from), slog.String("to", to), slog.String("rule", v.String()))
 }

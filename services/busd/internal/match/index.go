@@ -186,6 +186,9 @@ func (x *Index[O]) Count(owner O) int {
 	return 0
 }
 
+// Eavesdrops says whether anybody has a rule that listens in on others.
+func (x *Index[O]) Eavesdrops() bool { return len(x.eavesdroppers) > 0 }
+
 // Len returns how many rules all have, repeated ones counted each.
 func (x *Index[O]) Len() int { return x.total }
 

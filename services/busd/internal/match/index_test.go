@@ -98,6 +98,9 @@ func TestForgetDropsRulesAboutAConnection(t *testing.T) {
 	if x.Len() != 2 || x.Count(0)+x.Count(1)+x.Count(2) != 0 {
 		t.Errorf("%d rules are left, want 2", x.Len())
 	}
+	if x.Eavesdrops() {
+		t.Error("the only rule that eavesdropped is forgotten, and still counts")
+	}
 	if x.Remove(0, parse(t, "sender=':1.5'")) {
 		t.Error("a forgotten rule was removed")
 	}
