@@ -23,7 +23,7 @@ func (c console) who() func(uid uint32) bool {
 	here := map[uint32]bool{}
 	entries, _ := os.ReadDir(c.files) // most machines have none, and nobody is at the console then
 	for _, e := range entries {
-		if uid, known := userID(e.Name()); known {
+		if uid, known, _ := userID(e.Name()); known {
 			here[uid] = true
 		}
 	}

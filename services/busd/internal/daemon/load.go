@@ -49,7 +49,10 @@ func Load(file string) (*Loaded, error) {
 	if mechanisms == (sasl.Mechanisms{}) {
 		return nil, fmt.Errorf("<auth>: nobody could connect: busd has EXTERNAL, DBUS_COOKIE_SHA1 and ANONYMOUS, and the file allows only %s", strings.Join(config.Auth, ", "))
 	}
-	set, warnings := policy.Compile(config.Policies, policy.Resolver{User: userID, Group: groupID})
+	set, warnings, err := compile(config.Policies)
+	if err != nil {
+		return nil, err
+	}
 	return &Loaded{
 		Config: config,
 		Settings: bus.Settings{
@@ -167,20 +170,53 @@ func selinuxRoot() string {
 	return ""
 }
 
-func userID(name string) (uint32, bool) {
-	u, err := user.Lookup(name)
-	if err != nil {
-		return 0, false
+// compile asks the machine for the users and groups of policies. One that is not
+// there has no effect and is warned of. That none can be looked up now, as
+// without file descriptors, is an error: rules that forbid something would be
+// left out.
+func compile(sections []policy.Section) (*policy.Set, []policy.Warning, error) {
+	var failed error
+	by := func(look func(string) (uint32, bool, error)) func(string) (uint32, bool) {
+		return func(name string) (uint32, bool) {
+			id, known, err := look(name)
+			if err != nil && failed == nil {
+				failed = fmt.Errorf("look up %q of a <policy>: %w", name, err)
+			}
+			return id, known
+		}
 	}
-	return number(u.Uid)
+	set, warnings := policy.Compile(sections, policy.Resolver{User: by(userID), Group: by(groupID)})
+	return set, warnings, failed
 }
 
-func groupID(name string) (uint32, bool) {
-	g, err := user.LookupGroup(name)
-	if err != nil {
-		return 0, false
+// lookUpUser and lookUpGroup are variables for tests.
+var (
+	lookUpUser  = user.Lookup
+	lookUpGroup = user.LookupGroup
+)
+
+func userID(name string) (id uint32, known bool, err error) {
+	u, err := lookUpUser(name)
+	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown || errors.Is(err, fs.ErrNotExist) { // no /etc/passwd
+		return 0, false, nil
 	}
-	return number(g.Gid)
+	if err != nil {
+		return 0, false, err
+	}
+	id, known = number(u.Uid)
+	return id, known, nil
+}
+
+func groupID(name string) (id uint32, known bool, err error) {
+	g, err := lookUpGroup(name)
+	if _, unknown := errors.AsType[user.UnknownGroupError](err); unknown || errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	id, known = number(g.Gid)
+	return id, known, nil
 }
 
 func number(id string) (uint32, bool) {
