@@ -88,6 +88,7 @@ type Bus struct {
 	monitors match.Index[*Peer]
 	pendings pendings
 	starts   starts
+	reloads  reloads
 
 	// The turn.
 	ready, spare []*Peer // have whole messages that are not handled

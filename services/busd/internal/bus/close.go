@@ -93,6 +93,7 @@ func (b *Bus) buryOne(p *Peer) {
 	}
 	b.forgetReplies(p)
 	b.forgetStarts(p)
+	b.forgetReloads(p)
 	b.discard(&p.out)
 	b.cancel(&p.late)
 	if p.in.buf != nil {

@@ -11,7 +11,7 @@ func (b *Bus) Left() string {
 	}{
 		{"connections by name", len(b.byID)}, {"half-open connections", b.incomplete}, {"connections", b.completed},
 		{"users", len(b.users)}, {"names", b.names.Len()}, {"rules", b.rules.Len()}, {"rules of monitors", b.monitors.Len()},
-		{"pending replies", b.pendings.count}, {"starts", b.starts.len()},
+		{"pending replies", b.pendings.count}, {"starts", b.starts.len()}, {"calls of ReloadConfig", len(b.reloads.now) + len(b.reloads.next)},
 		{"descriptors of messages", b.openFDs}, {"timers", len(b.timers)}, {"peers that are ready", len(b.ready)},
 		{"peers with packets", len(b.dirty)}, {"unread descriptors", b.unread.debts}, {"peers with unread descriptors", len(b.unread.peers)}, {"peers that leave", len(b.leaving)},
 	} {

@@ -35,6 +35,7 @@ type Peer struct {
 
 	asked, owes *pending // heads of its lists
 	pending     int      // in asked
+	reloads     int      // its calls that await one
 
 	owned  []string // well-known names that it owns
 	claims []string // these, those that it waits for, and its unique one

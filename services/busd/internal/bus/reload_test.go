@@ -179,6 +179,8 @@ func TestReloadsLoseNoCall(t *testing.T) {
 	must(t, <-ended)
 }
 
+var reloadCall = wire.Header{Type: wire.MethodCall, Path: client.DriverPath, Interface: client.DriverName, Member: "ReloadConfig", Destination: client.DriverName}
+
 // Report 23: ReloadConfig returns when the configuration is applied, or with
 // why it was not.
 func TestReloadConfig(t *testing.T) {
@@ -210,6 +212,58 @@ func TestReloadConfig(t *testing.T) {
 	_, err = c.RequestName("com.example.A", 0)
 	refused(t, err, "AccessDenied")
 	// Who asks and leaves is not waited for.
-	get(c.Send(call(client.DriverName, "ReloadConfig"), nil))(t)
+	get(c.Send(reloadCall, nil))(t)
 	c.Close()
+}
+
+// However many ask for a reload, one runs, and one behind it is for all who have
+// asked since. Nobody awaits more of them than it may replies, and who leaves is
+// forgotten.
+func TestReloadsAreShared(t *testing.T) {
+	running := make(chan func(error), 10)
+	b := start(t, allowAll+`<limit name="max_replies_per_connection">5</limit>`, func(o *busOptions) {
+		o.Reload = func(done func(error)) { running <- done }
+	})
+	c, other, leaver := b.dial(), b.dial(), b.dial()
+	ask := func(c *client.Conn) {
+		t.Helper()
+		get(c.Send(reloadCall, nil))(t)
+	}
+	answers := func(c *client.Conn, n int) {
+		t.Helper()
+		for range n {
+			if m := next(t, c); m.Type != wire.MethodReturn {
+				t.Errorf("got %s", describe(m))
+			}
+		}
+		nothing(t, c)
+	}
+	for range 8 {
+		ask(c)
+	}
+	for range 3 {
+		if m := next(t, c); m.ErrorName != driverError+"LimitsExceeded" {
+			t.Errorf("got %s", describe(m))
+		}
+	}
+	ask(other)
+	ask(leaver)
+	settle(t, other)
+	settle(t, leaver)
+	leaver.Close()
+	first := <-running
+	if len(running) > 0 {
+		t.Error("two reloads run at once")
+	}
+	first(nil) // the first call's alone: it had begun before the others came
+	answers(c, 1)
+	(<-running)(nil)
+	answers(c, 4)
+	answers(other, 1)
+	if len(running) > 0 {
+		t.Error("a reload runs that nobody asked for")
+	}
+	ask(c)
+	(<-running)(nil)
+	answers(c, 1)
 }
