@@ -25,10 +25,15 @@ const shortPause = time.Second
 // is freed may be taken at once, by whoever connects again and again.
 const shortSilence = 10 * time.Second
 
-// shortage is what becomes of running short of file descriptors.
-type shortage struct {
+// accepting is how connections begin.
+type accepting struct {
+	listeners  []*listener
+	incomplete int  // connected, and Hello not said
+	full       bool // those are too many: nobody is accepted
+
+	short bool      // no file descriptors are left: likewise
 	again timer     // for another look
-	told  time.Time // when it was logged last
+	told  time.Time // when that was logged last
 }
 
 type listener struct {
@@ -38,7 +43,7 @@ type listener struct {
 }
 
 func (b *Bus) addListener(l *listen.Listener) error {
-	b.listeners = append(b.listeners, &listener{Listener: l})
+	b.accepting.listeners = append(b.accepting.listeners, &listener{Listener: l})
 	return b.arm()
 }
 
@@ -46,14 +51,14 @@ func (b *Bus) addListener(l *listen.Listener) error {
 // many are half open, or while there are no file descriptors for them. They
 // wait in the kernel meanwhile and are not turned away (CVE-2014-3639).
 func (b *Bus) arm() error {
-	want := !b.short && !b.full && !b.stopping
-	for _, l := range b.listeners {
+	want := !b.accepting.short && !b.accepting.full && !b.loop.stopping
+	for _, l := range b.accepting.listeners {
 		if l.armed == want {
 			continue
 		}
 		if !want {
-			b.poll.Remove(l.FD)
-		} else if err := b.poll.Add(l.FD, rawio.In); err != nil {
+			b.loop.poll.Remove(l.FD)
+		} else if err := b.loop.poll.Add(l.FD, rawio.In); err != nil {
 			return err
 		}
 		l.armed = want
@@ -70,10 +75,10 @@ func (b *Bus) rearm() {
 
 func (b *Bus) accept(l *listener) {
 	most := 1
-	if l.last+1 == b.turn {
+	if l.last+1 == b.loop.turn {
 		most = acceptsATurn
 	}
-	l.last = b.turn
+	l.last = b.loop.turn
 	for range most {
 		if !l.armed {
 			return
@@ -96,15 +101,16 @@ func (b *Bus) accept(l *listener) {
 // a moment, because another part of the process may free one as well, and
 // memory is freed by others.
 func (b *Bus) runShort(err error) {
-	b.short = true
+	a := &b.accepting
+	a.short = true
 	b.stats.Shortages++
-	if s := &b.shortage; b.now.Sub(s.told) >= shortSilence {
-		s.told = b.now
+	if b.loop.now.Sub(a.told) >= shortSilence {
+		a.told = b.loop.now
 		b.log.Warn("no connections are accepted for the moment: "+remedy(err), slog.Any("err", err), slog.Int("connections", b.connections()))
 	}
 	b.rearm()
-	b.shortage.again.fire = b.fdFreed
-	b.set(&b.shortage.again, shortPause)
+	a.again.fire = b.fdFreed
+	b.set(&a.again, shortPause)
 }
 
 // remedy is what to do about it.
@@ -120,9 +126,9 @@ func remedy(err error) string {
 
 // fdFreed goes on accepting.
 func (b *Bus) fdFreed() {
-	if b.short {
-		b.short = false
-		b.cancel(&b.shortage.again)
+	if b.accepting.short {
+		b.accepting.short = false
+		b.cancel(&b.accepting.again)
 		b.rearm()
 	}
 }
@@ -133,15 +139,15 @@ func (b *Bus) admit(l *listener, fd int) {
 	if l.Unix {
 		p.who = peerCredentials(fd)
 	}
-	if err := b.poll.Add(fd, rawio.In); err != nil {
+	if err := b.loop.poll.Add(fd, rawio.In); err != nil {
 		b.log.Warn("connection refused: it cannot be waited for", slog.Any("err", err))
 		rawio.Close(fd)
 		return
 	}
-	for len(b.byFD) <= fd {
-		b.byFD = append(b.byFD, nil)
+	for len(b.peers.byFD) <= fd {
+		b.peers.byFD = append(b.peers.byFD, nil)
 	}
-	b.byFD[fd] = p
+	b.peers.byFD[fd] = p
 	p.auth = sasl.New(sasl.Config{
 		GUID:        b.opt.GUID,
 		Allowed:     b.mechanisms(),
@@ -153,7 +159,7 @@ func (b *Bus) admit(l *listener, fd int) {
 	p.late.fire = func() { b.drop(p, reasonLate, errLateAuth) }
 	b.set(&p.late, b.settings.Limits.AuthTimeout)
 	b.stats.Accepted++
-	b.incomplete++
+	b.accepting.incomplete++
 	b.countIncomplete()
 }
 
@@ -166,10 +172,10 @@ func (b *Bus) mechanisms() sasl.Mechanisms {
 
 // countIncomplete looks whether as many connections as may are half open.
 func (b *Bus) countIncomplete() {
-	if full := b.incomplete >= b.settings.Limits.MaxIncompleteConnections; full != b.full {
-		b.full = full
+	if full := b.accepting.incomplete >= b.settings.Limits.MaxIncompleteConnections; full != b.accepting.full {
+		b.accepting.full = full
 		b.rearm()
 	}
 }
 
-func (b *Bus) connections() int { return b.incomplete + b.completed }
+func (b *Bus) connections() int { return b.accepting.incomplete + b.peers.completed }

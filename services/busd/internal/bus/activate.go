@@ -112,9 +112,9 @@ func (b *Bus) toAbsent(p *Peer, m *wire.Message) *refusal {
 			return why
 		}
 	}
-	r := request{from: p, serial: m.Serial, quiet: m.Flags&wire.NoReplyExpected != 0, fds: b.fds}
-	r.message = append(slices.Clip(m.AppendHeader(nil, p.name)), b.body...)
-	r.header = len(r.message) - len(b.body)
+	r := request{from: p, serial: m.Serial, quiet: m.Flags&wire.NoReplyExpected != 0, fds: b.handled.fds}
+	r.message = append(slices.Clip(m.AppendHeader(nil, p.name)), b.handled.body...)
+	r.header = len(r.message) - len(b.handled.body)
 	waiting := b.starts.byName[m.Destination]
 	if waiting != nil && int64(waiting.bytes+len(r.message)) > b.settings.Limits.MaxIncomingBytes || !p.user.take(len(r.message), int(m.UnixFDs)) {
 		b.stats.OverLimit++
@@ -122,8 +122,8 @@ func (b *Bus) toAbsent(p *Peer, m *wire.Message) *refusal {
 	}
 	r.payer = p.user
 	r.payer.uses++
-	if b.fds != nil {
-		b.fds.refs++
+	if b.handled.fds != nil {
+		b.handled.fds.refs++
 	}
 	if !known || b.starts.looksFor(m.Destination) { // behind those that came before
 		return b.lookAgain(m.Destination, r)

@@ -43,8 +43,8 @@ func (b *Bus) authenticate(p *Peer, data []byte) (used int, done bool) {
 		p.nonceSent = true
 		used = len(nonce)
 	}
-	at := len(b.arena)
-	rest, answers, done, err := p.auth.Feed(data[used:], b.arena)
+	at := len(b.sending.arena)
+	rest, answers, done, err := p.auth.Feed(data[used:], b.sending.arena)
 	b.answerAuth(p, at, answers)
 	if err != nil {
 		b.deliver() // the last answer goes out before the connection ends
@@ -70,7 +70,7 @@ func (b *Bus) authenticate(p *Peer, data []byte) (used int, done bool) {
 }
 
 func (b *Bus) answerAuth(p *Peer, at int, answers []byte) {
-	b.arena = answers
+	b.sending.arena = answers
 	if len(answers) > at {
 		if p.user == nil {
 			p.user = b.join(p.who.uid, p.who.known)
@@ -90,8 +90,8 @@ func (b *Bus) fetchCookie(p *Peer) {
 			}
 			p.paused = false
 			b.await(p)
-			at := len(b.arena)
-			answers, err := p.auth.Deliver(c, b.arena)
+			at := len(b.sending.arena)
+			answers, err := p.auth.Deliver(c, b.sending.arena)
 			b.answerAuth(p, at, answers)
 			if err != nil {
 				b.deliver()
@@ -99,7 +99,7 @@ func (b *Bus) fetchCookie(p *Peer) {
 				return
 			}
 			p.in.ready = true // what came behind the command was not read yet
-			b.ready = append(b.ready, p)
+			b.loop.ready = append(b.loop.ready, p)
 		})
 	})
 }
@@ -165,13 +165,13 @@ func (b *Bus) policyFor(p *Peer, gids []uint32) *policy.Client {
 	for _, gid := range gids {
 		key = binary.LittleEndian.AppendUint32(key, gid)
 	}
-	c := b.policies[string(key)]
+	c := b.users.policies[string(key)]
 	if c == nil {
-		if len(b.policies) >= keptPolicies { // whoever has one goes on with it
-			clear(b.policies)
+		if len(b.users.policies) >= keptPolicies { // whoever has one goes on with it
+			clear(b.users.policies)
 		}
 		c = b.settings.Policy.For(policy.Identity{UID: p.who.uid, Known: p.who.known, GIDs: gids, Console: console})
-		b.policies[string(key)] = c
+		b.users.policies[string(key)] = c
 		b.log.Debug("policy compiled", slog.String("user", p.user.String()))
 	}
 	return c

@@ -10,6 +10,14 @@ const (
 	keptBytes      = 8 << 20
 )
 
+// memory is where messages lie.
+type memory struct {
+	inbuf   []byte // what is read, until it is handled
+	buffers buffers
+	bodies  []*body // free
+	openFDs int     // of messages
+}
+
 // buffers keeps those that are free.
 type buffers struct {
 	free [bufferSizes][][]byte
@@ -52,13 +60,13 @@ type body struct {
 func (b *body) bytes() []byte { return b.data[b.header:] }
 
 func (b *Bus) newBody(size int) *body {
-	if l := len(b.bodies); l > 0 {
-		big := b.bodies[l-1]
-		b.bodies = b.bodies[:l-1]
-		big.data, big.refs = b.buffers.get(size), 1
+	if l := len(b.memory.bodies); l > 0 {
+		big := b.memory.bodies[l-1]
+		b.memory.bodies = b.memory.bodies[:l-1]
+		big.data, big.refs = b.memory.buffers.get(size), 1
 		return big
 	}
-	return &body{data: b.buffers.get(size), refs: 1}
+	return &body{data: b.memory.buffers.get(size), refs: 1}
 }
 
 // release gives back one use of a body.
@@ -66,7 +74,7 @@ func (b *Bus) release(big *body) {
 	if big.refs--; big.refs > 0 {
 		return
 	}
-	b.buffers.put(big.data)
+	b.memory.buffers.put(big.data)
 	*big = body{}
-	b.bodies = append(b.bodies, big)
+	b.memory.bodies = append(b.memory.bodies, big)
 }

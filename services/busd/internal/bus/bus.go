@@ -38,15 +38,11 @@ package bus
 import (
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"quartet/services/busd/internal/listen"
-	"quartet/services/busd/internal/match"
-	"quartet/services/busd/internal/name"
 	"quartet/services/busd/internal/policy"
 	"quartet/services/busd/internal/rawio"
-	"quartet/services/busd/internal/wire"
 )
 
 const (
@@ -60,72 +56,29 @@ const (
 // alone, but for Post and Stop.
 type Bus struct {
 	opt      Options
-	settings Settings
+	settings Settings // replaced whole by Apply
 	log      *slog.Logger
 
-	poll      *rawio.Poll
-	raw       rawio.Buffers
-	listeners []*listener
-	now       time.Time // when the turn began
-	turn      uint64
-	timers    timers
+	loop      loop
 	posted    posted
-	stopping  bool
+	accepting accepting
+	peers     peers
+	users     users
 
-	byFD       []*Peer
-	byID       map[uint64]*Peer // who has a name, by its number: no monitors
-	lastID     uint64
-	incomplete int // connected, and Hello not said
-	completed  int // all others, monitors too
-	users      map[int64]*user
-	idleUser   *user // the last one that was forgotten
-	gids       [64]uint32
-	policies   map[string]*policy.Client
-
-	names    name.Registry[*Peer]
-	handover name.Change[*Peer] // what everybody is being told
-	rules    match.Index[*Peer]
-	monitors match.Index[*Peer]
+	handled  handled
+	matching matching
+	names    names
 	pendings pendings
 	starts   starts
 	reloads  reloads
+	own      own
 
-	// The turn.
-	ready, spare []*Peer // have whole messages that are not handled
-	dirty        []*Peer // have packets to be sent
-	sendingTo    *Peer   // one of them, while they are
-	arena        []byte
-	pieces       []rawio.Piece
-	inbuf        []byte
-	leaving      []*Peer // to be buried
-	unread       unread
-	short        bool // no file descriptors left: nobody is accepted
-	shortage     shortage
-	full         bool // too many half-open connections: likewise
+	sending sending
+	unread  unread
+	memory  memory
 
-	// The message that is handled.
-	msg     wire.Message
-	body    []byte
-	current packet // what goes out, once somebody gets it
-	made    bool   // current is there
-	big     *body
-	fds     *fdSet
-	visit   visitor
-
-	own      wire.Encoder // the bus's own messages
-	ownAt    int
-	answers  uint32       // the serial that it answers, 0 for none
-	answered string       // whom
-	echo     wire.Message // one of them, read back for rules and monitors
-	echoBody []byte
-	serial   uint32
-	buffers  buffers
-	bodies   []*body
-	openFDs  int // of messages
-
-	stats   Stats
-	clock   clock
-	sampled uint64 // batches that could have been shown
+	stats Stats
+	clock clock
 }
 
 // Options is what does not change while the bus runs.
@@ -186,18 +139,16 @@ func New(listeners []*listen.Listener, settings Settings, opt Options) (*Bus, er
 	}
 	b := &Bus{
 		opt:      opt,
+		settings: settings,
 		log:      opt.Log,
-		poll:     poll,
-		byID:     map[uint64]*Peer{},
-		users:    map[int64]*user{},
-		policies: map[string]*policy.Client{},
-		arena:    make([]byte, 0, arenaSize+arenaSlack),
-		inbuf:    make([]byte, arenaSize),
-		now:      time.Now(),
+		loop:     loop{poll: poll, now: time.Now()},
+		peers:    peers{byID: map[uint64]*Peer{}},
+		users:    users{byUID: map[int64]*user{}, policies: map[string]*policy.Client{}},
+		sending:  sending{arena: make([]byte, 0, arenaSize+arenaSlack)},
+		memory:   memory{inbuf: make([]byte, arenaSize)},
+		clock:    clock{on: opt.Timing},
 	}
-	b.visit.init(b)
-	b.clock.on = opt.Timing
-	b.settings = settings
+	b.matching.visit.init(b)
 	if err := b.open(listeners); err != nil {
 		poll.Close()
 		return nil, err
@@ -210,7 +161,7 @@ func (b *Bus) open(listeners []*listen.Listener) error {
 	if err := b.posted.open(); err != nil {
 		return err
 	}
-	err := b.poll.Add(b.posted.fd, rawio.In)
+	err := b.loop.poll.Add(b.posted.fd, rawio.In)
 	for i := 0; i < len(listeners) && err == nil; i++ {
 		err = b.addListener(listeners[i])
 	}
@@ -219,13 +170,4 @@ func (b *Bus) open(listeners []*listen.Listener) error {
 		return fmt.Errorf("wait for sockets: %w", err)
 	}
 	return nil
-}
-
-// posted is the door between the bus thread and everybody else.
-type posted struct {
-	fd int // an eventfd: readable while there is something
-
-	mu    sync.Mutex
-	calls []func() // guarded by mu
-	shut  bool     // guarded by mu
 }

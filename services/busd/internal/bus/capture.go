@@ -7,18 +7,18 @@ import (
 )
 
 // watched says whether a monitor sees what passes.
-func (b *Bus) watched() bool { return b.monitors.Len() > 0 }
+func (b *Bus) watched() bool { return b.matching.monitors.Len() > 0 }
 
 // captureCurrent shows monitors the message that is handled, as it was sent
 // and before anything is decided about it.
 func (b *Bus) captureCurrent(p, addressed *Peer) {
-	v := &b.visit
+	v := &b.matching.visit
 	v.picked = v.picked[:0]
 	v.sender, v.addressed, v.skip = p, addressed, nil
-	b.subject(&v.subject, &b.msg, p, addressed)
-	b.monitors.Find(&v.subject, v.pick)
+	b.subject(&v.subject, &b.handled.msg, p, addressed)
+	b.matching.monitors.Find(&v.subject, v.pick)
 	for _, to := range v.picked {
-		if b.msg.UnixFDs > 0 && !to.fdsAllowed || !b.takes(to.user, to, b.msg.HeaderLen+b.msg.BodyLen, int(b.msg.UnixFDs)) {
+		if b.handled.msg.UnixFDs > 0 && !to.fdsAllowed || !b.takes(to.user, to, b.handled.msg.HeaderLen+b.handled.msg.BodyLen, int(b.handled.msg.UnixFDs)) {
 			continue
 		}
 		k := b.stitched(p)
@@ -32,8 +32,8 @@ func (b *Bus) capture(to *Peer, k packet) {
 	if !b.watched() {
 		return
 	}
-	b.findOwn(&b.monitors, to)
-	for _, m := range b.visit.picked {
+	b.findOwn(&b.matching.monitors, to)
+	for _, m := range b.matching.visit.picked {
 		b.give(m, k)
 	}
 }
@@ -41,7 +41,7 @@ func (b *Bus) capture(to *Peer, k packet) {
 // captureRefusal shows monitors why somebody did not get the message that is
 // handled. Its sender is not told.
 func (b *Bus) captureRefusal(p *Peer, r *refusal) {
-	b.beginError(p, b.msg.Serial, r.name, r.text)
+	b.beginError(p, b.handled.msg.Serial, r.name, r.text)
 	k := b.finish()
 	b.readBack(k)
 	b.capture(p, k)
@@ -50,9 +50,9 @@ func (b *Bus) captureRefusal(p *Peer, r *refusal) {
 // captureUnheard shows monitors that the policy keeps a peer from the message
 // of the bus itself that readBack has read.
 func (b *Bus) captureUnheard(to *Peer, v policy.Verdict) {
-	requested := b.echo.Type == wire.MethodReturn || b.echo.Type == wire.ErrorReply
-	r := b.rejected("receive", v.Matched, nil, to, &b.echo, requested)
-	e := b.begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, ReplySerial: b.echo.Serial, ErrorName: r.name, Destination: BusName, Signature: "s"})
+	requested := b.own.echo.Type == wire.MethodReturn || b.own.echo.Type == wire.ErrorReply
+	r := b.rejected("receive", v.Matched, nil, to, &b.own.echo, requested)
+	e := b.begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, ReplySerial: b.own.echo.Serial, ErrorName: r.name, Destination: BusName, Signature: "s"})
 	e.String(r.text)
 	k := b.finish()
 	b.readBack(k)
@@ -61,7 +61,7 @@ func (b *Bus) captureUnheard(to *Peer, v policy.Verdict) {
 
 // findOwn picks who has rules in x that match the bus's own message to a peer.
 func (b *Bus) findOwn(x *match.Index[*Peer], to *Peer) {
-	v, m := &b.visit, &b.echo
+	v, m := &b.matching.visit, &b.own.echo
 	v.serial++
 	v.picked = v.picked[:0]
 	v.addressed, v.skip = to, to // it is told itself, or is not to hear of it
@@ -92,7 +92,7 @@ func (b *Bus) mayHear(to *Peer) policy.Verdict {
 	if to.policy == nil || to.policy.ReceivesAll() {
 		return policy.Verdict{Allow: true}
 	}
-	pm := policyMessage(&b.echo, b.echo.Type != wire.Signal)
+	pm := policyMessage(&b.own.echo, b.own.echo.Type != wire.Signal)
 	return to.policy.CanReceive(&pm, busNames, false)
 }
 

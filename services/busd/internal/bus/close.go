@@ -41,7 +41,7 @@ func (b *Bus) drop(p *Peer, r reason, why error) {
 		return
 	}
 	p.state = gone
-	b.leaving = append(b.leaving, p)
+	b.peers.leaving = append(b.peers.leaving, p)
 	b.stats.Ended[r]++
 	switch r {
 	case reasonClosed, reasonStop:
@@ -73,23 +73,23 @@ func (p *Peer) LogValue() slog.Value {
 // bury sees off everybody who has left: others are told in the order in which
 // it matters, names first.
 func (b *Bus) bury() {
-	for len(b.leaving) > 0 {
-		p := b.leaving[0]
-		b.leaving = b.leaving[1:]
+	for len(b.peers.leaving) > 0 {
+		p := b.peers.leaving[0]
+		b.peers.leaving = b.peers.leaving[1:]
 		b.buryOne(p)
 	}
-	b.leaving = nil
+	b.peers.leaving = nil
 	b.resume()
 }
 
 func (b *Bus) buryOne(p *Peer) {
-	b.byFD[p.fd] = nil
-	b.rules.RemoveAll(p)
-	b.monitors.RemoveAll(p)
+	b.peers.byFD[p.fd] = nil
+	b.matching.rules.RemoveAll(p)
+	b.matching.monitors.RemoveAll(p)
 	b.releaseNames(p, true)
 	if p.name != "" { // nobody will ever have it again
-		b.rules.Forget(p.name)
-		b.monitors.Forget(p.name)
+		b.matching.rules.Forget(p.name)
+		b.matching.monitors.Forget(p.name)
 	}
 	b.forgetReplies(p)
 	b.forgetStarts(p)
@@ -97,7 +97,7 @@ func (b *Bus) buryOne(p *Peer) {
 	b.discard(&p.out)
 	b.cancel(&p.late)
 	if p.in.buf != nil {
-		b.buffers.put(p.in.buf)
+		b.memory.buffers.put(p.in.buf)
 	}
 	if p.in.big != nil {
 		p.user.incoming -= len(p.in.big.data)
@@ -110,11 +110,11 @@ func (b *Bus) buryOne(p *Peer) {
 	b.closeSocket(p)
 	switch {
 	case p.name == "":
-		b.incomplete--
+		b.accepting.incomplete--
 		b.countIncomplete()
 	default:
 		p.user.connections--
-		b.completed--
+		b.peers.completed--
 	}
 	if p.user != nil {
 		b.leave(p.user)
@@ -125,29 +125,29 @@ func (b *Bus) buryOne(p *Peer) {
 // end stops the bus: what is still to be sent is given to the sockets as far
 // as they take it.
 func (b *Bus) end() {
-	b.stopping = true
+	b.loop.stopping = true
 	b.deliver()
 	b.posted.close()
 	b.calls()
 	b.deliver()
-	for _, p := range b.byFD {
+	for _, p := range b.peers.byFD {
 		if p != nil && p.state != gone {
 			b.drop(p, reasonStop, nil)
 		}
 	}
-	for _, p := range b.leaving {
+	for _, p := range b.peers.leaving {
 		b.discard(&p.out)
 		closeAll(p.in.fds)
 		rawio.Close(p.fd)
 	}
 	b.endUnread()
-	for _, l := range b.listeners {
+	for _, l := range b.accepting.listeners {
 		if err := l.Close(); err != nil {
 			b.log.Warn("socket not removed", slog.Any("err", err))
 		}
 	}
 	b.posted.free()
-	b.poll.Close()
+	b.loop.poll.Close()
 }
 
 // program is the command of a peer's process, for logs.

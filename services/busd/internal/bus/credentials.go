@@ -29,12 +29,12 @@ func peerCredentials(fd int) credentials {
 
 // groups are all groups of the peer's process as it connected, its primary one
 // among them, sorted, each once. Nil means unknown.
-// They are in b.gids until the next call.
+// They are in b.users.gids until the next call.
 func (b *Bus) groups(p *Peer) []uint32 {
 	if !p.who.known || !p.via.Unix { // a cookie proves a user and no group
 		return nil
 	}
-	gids := b.gids[:]
+	gids := b.users.gids[:]
 	size := uint32(4 * len(gids))
 	errno := getsockopt(p.fd, unix.SO_PEERGROUPS, unsafe.Pointer(&gids[0]), &size)
 	if errno == unix.ERANGE { // size says how many there are

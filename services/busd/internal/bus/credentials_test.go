@@ -22,14 +22,14 @@ func TestACookieProvesNoGroup(t *testing.T) {
 // have come in however many mixtures of groups, no more than so many are kept.
 func TestKeptPoliciesAreBounded(t *testing.T) {
 	set, _ := policy.Compile(nil, policy.Resolver{})
-	b := &Bus{log: slog.New(slog.DiscardHandler), settings: Settings{Policy: set}, policies: map[string]*policy.Client{}}
+	b := &Bus{log: slog.New(slog.DiscardHandler), settings: Settings{Policy: set}, users: users{policies: map[string]*policy.Client{}}}
 	p := &Peer{who: credentials{known: true, uid: 1000}, user: &user{uid: 1000, known: true}}
 	for gid := range uint32(10 * keptPolicies) {
 		if first := b.policyFor(p, []uint32{gid}); b.policyFor(p, []uint32{gid}) != first {
 			t.Fatal("the policy of two peers of one user is compiled twice")
 		}
 	}
-	if n := len(b.policies); n > keptPolicies {
+	if n := len(b.users.policies); n > keptPolicies {
 		t.Errorf("%d policies are kept", n)
 	}
 }

@@ -76,7 +76,7 @@ func (b *Bus) toDriver(p *Peer, m *wire.Message) *refusal {
 		return why
 	}
 	why := b.drive(p, m)
-	if why == nil && b.rules.Eavesdrops() {
+	if why == nil && b.matching.rules.Eavesdrops() {
 		b.broadcast(p, nil, m)
 	}
 	if p.state == monitoring { // since just now: it answers nobody any more
@@ -119,7 +119,7 @@ func (b *Bus) call(p *Peer, m *wire.Message, call *method) *refusal {
 	case call.signature != m.Signature:
 		return refused(invalidArgs, "Call to '%s' has wrong args (%q, expected %q)", call.name, m.Signature, call.signature)
 	}
-	d := m.Decode(b.body)
+	d := m.Decode(b.handled.body)
 	return call.call(b, p, &d)
 }
 
@@ -149,7 +149,7 @@ func (b *Bus) toNobody(p *Peer, m *wire.Message) *refusal {
 
 // ack is the answer to a call that has none to give.
 func (b *Bus) ack(p *Peer) {
-	if b.msg.Flags&wire.NoReplyExpected != 0 {
+	if b.handled.msg.Flags&wire.NoReplyExpected != 0 {
 		return
 	}
 	b.reply(p, "")

@@ -45,7 +45,7 @@ func (b *Bus) reloadConfig(p *Peer, _ *wire.Decoder) *refusal {
 		return refused(limitsExceeded, "As many calls of ReloadConfig as may wait for a reply wait already (max_replies_per_connection=%d)", limit)
 	}
 	p.reloads++
-	b.reloads.next = append(b.reloads.next, reloadCall{p, b.msg.Serial, b.msg.Flags&wire.NoReplyExpected != 0})
+	b.reloads.next = append(b.reloads.next, reloadCall{p, b.handled.msg.Serial, b.handled.msg.Flags&wire.NoReplyExpected != 0})
 	b.reload()
 	return nil
 }

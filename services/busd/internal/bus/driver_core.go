@@ -79,13 +79,13 @@ func (b *Bus) requestName(p *Peer, d *wire.Decoder) *refusal {
 		b.claimLater(p, strings.Clone(wanted), flags)
 		return nil
 	}
-	return b.claim(p, wanted, flags, b.msg.Serial)
+	return b.claim(p, wanted, flags, b.handled.msg.Serial)
 }
 
 // claimLater asks for a name when the configuration was read anew: a service
 // that was installed just now has a policy that was so too.
 func (b *Bus) claimLater(p *Peer, wanted string, flags uint32) {
-	serial, quiet := b.msg.Serial, b.msg.Flags&wire.NoReplyExpected != 0
+	serial, quiet := b.handled.msg.Serial, b.handled.msg.Flags&wire.NoReplyExpected != 0
 	b.starts.claims++
 	b.opt.Reload(func(error) { // with a fault in it the old one decides
 		b.Post(func() {
@@ -157,14 +157,14 @@ func (b *Bus) nameHasOwner(p *Peer, d *wire.Decoder) *refusal {
 }
 
 func (b *Bus) listNames(p *Peer, _ *wire.Decoder) *refusal {
-	ids := make([]uint64, 0, len(b.byID))
-	for id := range b.byID {
+	ids := make([]uint64, 0, len(b.peers.byID))
+	for id := range b.peers.byID {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
 	names := []string{BusName}
 	for _, id := range ids {
-		names = append(names, b.byID[id].name)
+		names = append(names, b.peers.byID[id].name)
 	}
 	writeStrings(b.reply(p, "as"), append(names, b.names.Names()...))
 	b.say(p)
@@ -172,15 +172,15 @@ func (b *Bus) listNames(p *Peer, _ *wire.Decoder) *refusal {
 }
 
 func (b *Bus) addMatch(p *Peer, d *wire.Decoder) *refusal {
-	if limit := b.settings.Limits.MaxMatchRulesPerConnection; b.rules.Count(p) >= limit {
+	if limit := b.settings.Limits.MaxMatchRulesPerConnection; b.matching.rules.Count(p) >= limit {
 		return refused(limitsExceeded, "Connection %q is not allowed to add more match rules (increase limits in configuration file if required; max_match_rules_per_connection=%d)", p.name, limit)
 	}
 	rule, why := parseRule(d.String())
 	if why != nil {
 		return why
 	}
-	b.rules.Add(p, rule)
-	b.stats.PeakRules = max(b.stats.PeakRules, b.rules.Len())
+	b.matching.rules.Add(p, rule)
+	b.stats.PeakRules = max(b.stats.PeakRules, b.matching.rules.Len())
 	b.ack(p)
 	return nil
 }
@@ -199,7 +199,7 @@ func (b *Bus) removeMatch(p *Peer, d *wire.Decoder) *refusal {
 	if why != nil {
 		return why
 	}
-	if !b.rules.Remove(p, rule) {
+	if !b.matching.rules.Remove(p, rule) {
 		return refused(matchRuleNotFound, "The given match rule wasn't found and can't be removed")
 	}
 	b.ack(p)

@@ -101,7 +101,7 @@ func (b *Bus) getCredentials(p *Peer, d *wire.Decoder) *refusal {
 			pidfd = of.processFD()
 		}
 	}
-	h := wire.Header{Type: wire.MethodReturn, Flags: wire.NoReplyExpected, ReplySerial: b.msg.Serial, Destination: p.name, Signature: "a{sv}"}
+	h := wire.Header{Type: wire.MethodReturn, Flags: wire.NoReplyExpected, ReplySerial: b.handled.msg.Serial, Destination: p.name, Signature: "a{sv}"}
 	if pidfd >= 0 {
 		h.UnixFDs = 1
 	}

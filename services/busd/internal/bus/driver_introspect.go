@@ -14,7 +14,7 @@ var introspectableInterface = iface{
 }
 
 func (b *Bus) introspect(p *Peer, _ *wire.Decoder) *refusal {
-	b.reply(p, "s").String(Introspect(b.msg.Path))
+	b.reply(p, "s").String(Introspect(b.handled.msg.Path))
 	b.say(p)
 	return nil
 }

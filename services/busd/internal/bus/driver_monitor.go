@@ -35,11 +35,11 @@ func (b *Bus) becomeMonitor(p *Peer, d *wire.Decoder) *refusal {
 	b.ack(p)
 	b.releaseNames(p, false)
 	b.forgetStarts(p)
-	b.rules.RemoveAll(p)
-	b.rules.Forget(p.name) // nobody will ever have it again
+	b.matching.rules.RemoveAll(p)
+	b.matching.rules.Forget(p.name) // nobody will ever have it again
 	p.state = monitoring
 	for _, rule := range rules {
-		b.monitors.Add(p, rule)
+		b.matching.monitors.Add(p, rule)
 	}
 	return nil
 }

@@ -30,10 +30,10 @@ func (b *Bus) Stats() Stats {
 	b.lookAll()
 	s := b.stats
 	s.Now = Now{
-		Connections: b.completed, Incomplete: b.incomplete, Names: b.names.Len(), Rules: b.rules.Len(),
-		PendingReplies: b.pendings.count, Activations: b.starts.len(), OpenFDs: b.openFDs,
+		Connections: b.peers.completed, Incomplete: b.accepting.incomplete, Names: b.names.Len(), Rules: b.matching.rules.Len(),
+		PendingReplies: b.pendings.count, Activations: b.starts.len(), OpenFDs: b.memory.openFDs,
 	}
-	for _, p := range b.byFD {
+	for _, p := range b.peers.byFD {
 		if p == nil {
 			continue
 		}
@@ -48,7 +48,7 @@ func (b *Bus) Stats() Stats {
 
 // countNames looks whether there are more names, unique ones too, than ever.
 func (b *Bus) countNames() {
-	b.stats.PeakNames = max(b.stats.PeakNames, len(b.byID)+b.names.Len())
+	b.stats.PeakNames = max(b.stats.PeakNames, len(b.peers.byID)+b.names.Len())
 }
 
 var statsInterface = iface{
@@ -81,13 +81,13 @@ func (c counts) add(name string, n int) {
 func (b *Bus) getStats(p *Peer, _ *wire.Decoder) *refusal {
 	s := b.Stats()
 	c := b.openCounts(p)
-	c.add("Serial", int(b.serial))
+	c.add("Serial", int(b.own.serial))
 	c.add("ActiveConnections", s.Now.Connections)
 	c.add("IncompleteConnections", s.Now.Incomplete)
 	c.add("PeakConnections", s.PeakConnections)
 	c.add("MatchRules", s.Now.Rules)
 	c.add("PeakMatchRules", s.PeakRules)
-	c.add("BusNames", s.Now.Names+len(b.byID))
+	c.add("BusNames", s.Now.Names+len(b.peers.byID))
 	c.add("PeakBusNames", s.PeakNames)
 	c.add("PendingReplies", s.Now.PendingReplies)
 	c.add("OutgoingBytes", int(s.Now.WaitingBytes))
@@ -115,7 +115,7 @@ func (b *Bus) getConnectionStats(p *Peer, d *wire.Decoder) *refusal {
 	c.e.String("UniqueName")
 	c.e.Variant("s")
 	c.e.String(of.name)
-	c.add("MatchRules", b.rules.Count(of))
+	c.add("MatchRules", b.matching.rules.Count(of))
 	c.add("BusNames", b.names.Count(of)+1)
 	c.add("PendingReplies", of.pending)
 	c.add("IncomingBytes", len(of.in.rest())+of.in.got)
@@ -130,11 +130,11 @@ func (b *Bus) getConnectionStats(p *Peer, d *wire.Decoder) *refusal {
 func (b *Bus) getAllMatchRules(p *Peer, _ *wire.Decoder) *refusal {
 	e := b.reply(p, "a{sas}")
 	mark := e.OpenArray(8)
-	for _, of := range b.byID {
+	for _, of := range b.peers.byID {
 		e.DictEntry()
 		e.String(of.name)
 		list := e.OpenArray(4)
-		for _, r := range b.rules.Rules(of) {
+		for _, r := range b.matching.rules.Rules(of) {
 			e.String(r.String())
 		}
 		e.CloseArray(list)

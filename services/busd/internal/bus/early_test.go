@@ -27,7 +27,7 @@ func TestPeerThatEndsInAnEarlyFlushIsNotHeard(t *testing.T) {
 	}
 	defer noSocket.Close()
 	p := &Peer{fd: int(noSocket.Fd()), state: nameless, via: &listener{Listener: &listen.Listener{}}, user: b.join(1, true)}
-	b.arena = b.arena[:arenaSize]
+	b.sending.arena = b.sending.arena[:arenaSize]
 	b.queue(p, packet{n: 1, payer: p.user})
 	var e wire.Encoder
 	e.Begin(wire.Header{Type: wire.Signal, Serial: 1, Path: "/a", Interface: "a.b", Member: "C"})
@@ -36,5 +36,5 @@ func TestPeerThatEndsInAnEarlyFlushIsNotHeard(t *testing.T) {
 	if p.state != gone || b.stats.Messages != 0 {
 		t.Errorf("state %d, %d messages handled", p.state, b.stats.Messages)
 	}
-	b.leaving = nil // it was never there
+	b.peers.leaving = nil // it was never there
 }

@@ -11,7 +11,7 @@ type fdSet struct {
 
 // newFDs makes a set of fds, with one use.
 func (b *Bus) newFDs(fds []int) *fdSet {
-	b.openFDs += len(fds)
+	b.memory.openFDs += len(fds)
 	return &fdSet{fds: append([]int(nil), fds...), refs: 1}
 }
 
@@ -22,7 +22,7 @@ func (b *Bus) releaseFDs(s *fdSet) {
 	if s.refs--; s.refs > 0 {
 		return
 	}
-	b.openFDs -= len(s.fds)
+	b.memory.openFDs -= len(s.fds)
 	closeAll(s.fds)
 	s.fds = nil
 	b.fdFreed()

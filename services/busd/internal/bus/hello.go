@@ -12,18 +12,18 @@ func (b *Bus) hello(p *Peer, _ *wire.Decoder) *refusal {
 	if why := b.crowded(p); why != nil {
 		return why
 	}
-	b.lastID++
-	p.id = b.lastID
+	b.peers.lastID++
+	p.id = b.peers.lastID
 	p.name = uniqueName(p.id)
 	p.claims = []string{p.name}
 	p.state = active
-	b.byID[p.id] = p
+	b.peers.byID[p.id] = p
 	b.awaitMessage(p) // and no longer for Hello
 	p.user.connections++
-	b.completed++
-	b.stats.PeakConnections = max(b.stats.PeakConnections, b.completed)
+	b.peers.completed++
+	b.stats.PeakConnections = max(b.stats.PeakConnections, b.peers.completed)
 	b.countNames()
-	b.incomplete--
+	b.accepting.incomplete--
 	b.countIncomplete()
 
 	b.reply(p, "s").String(p.name)
@@ -37,7 +37,7 @@ func (b *Bus) hello(p *Peer, _ *wire.Decoder) *refusal {
 func (b *Bus) crowded(p *Peer) *refusal {
 	l := &b.settings.Limits
 	switch {
-	case b.completed >= l.MaxCompletedConnections:
+	case b.peers.completed >= l.MaxCompletedConnections:
 		return refused(limitsExceeded, "The maximum number of active connections has been reached (max_completed_connections=%d)", l.MaxCompletedConnections)
 	case p.user.known && p.user.connections >= l.MaxConnectionsPerUser:
 		return refused(limitsExceeded, "The maximum number of active connections for UID %s has been reached (max_connections_per_user=%d)", p.user, l.MaxConnectionsPerUser)

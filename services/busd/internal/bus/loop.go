@@ -17,6 +17,18 @@ const quiet = 2 * time.Second
 
 var errFault = errors.New("handling its message has failed inside the bus")
 
+// A loop is what the turns go on with.
+type loop struct {
+	poll     *rawio.Poll
+	raw      rawio.Buffers // one for all calls: there is one thread
+	timers   timers
+	stopping bool
+
+	turn         uint64    // which it is
+	now          time.Time // when it began
+	ready, spare []*Peer   // have whole messages that are not handled
+}
+
 // Run serves until ctx ends or Stop is called. It keeps its thread for itself.
 func (b *Bus) Run(ctx context.Context) error {
 	runtime.LockOSThread()
@@ -24,7 +36,7 @@ func (b *Bus) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, b.Stop)
 	defer stop()
 	defer b.end()
-	for !b.stopping {
+	for !b.loop.stopping {
 		if err := b.oneTurn(); err != nil {
 			return err
 		}
@@ -33,13 +45,13 @@ func (b *Bus) Run(ctx context.Context) error {
 }
 
 // Stop ends Run after the turn.
-func (b *Bus) Stop() { b.Post(func() { b.stopping = true }) }
+func (b *Bus) Stop() { b.Post(func() { b.loop.stopping = true }) }
 
 // oneTurn waits for something to do and does it. One peer's share is bounded
 // while others wait; what is left of it comes first in the next turn.
 func (b *Bus) oneTurn() error {
 	timeout := b.untilNext()
-	if len(b.ready) > 0 {
+	if len(b.loop.ready) > 0 {
 		timeout = 0
 	}
 	events, err := b.wait(timeout)
@@ -47,8 +59,8 @@ func (b *Bus) oneTurn() error {
 		return err
 	}
 	b.beginTurn()
-	ready := b.ready
-	b.ready, b.spare = b.spare[:0], ready
+	ready := b.loop.ready
+	b.loop.ready, b.loop.spare = b.loop.spare[:0], ready
 	alone := len(ready)+len(events) == 1
 	for _, p := range ready {
 		if p.state != gone {
@@ -71,28 +83,28 @@ func (b *Bus) oneTurn() error {
 // wait waits for sockets. A bus that has been idle for a while gives back what
 // it kept for the next burst, before it sleeps for long.
 func (b *Bus) wait(timeout time.Duration) ([]rawio.Event, error) {
-	if b.buffers.kept == 0 || timeout >= 0 && timeout <= quiet {
-		return b.poll.Wait(timeout)
+	if b.memory.buffers.kept == 0 || timeout >= 0 && timeout <= quiet {
+		return b.loop.poll.Wait(timeout)
 	}
-	events, err := b.poll.Wait(quiet)
+	events, err := b.loop.poll.Wait(quiet)
 	if err != nil || len(events) > 0 {
 		return events, err
 	}
-	b.buffers.drop()
+	b.memory.buffers.drop()
 	return nil, nil
 }
 
 func (b *Bus) event(fd int, events uint32, alone bool) {
-	if fd >= len(b.byFD) || b.byFD[fd] == nil {
+	if fd >= len(b.peers.byFD) || b.peers.byFD[fd] == nil {
 		b.otherEvent(fd)
 		return
 	}
-	p := b.byFD[fd]
+	p := b.peers.byFD[fd]
 	if events&rawio.Out != 0 {
 		b.drain(p)
 	}
 	switch {
-	case events&^rawio.Out == 0 || p.state == gone || p.served == b.turn:
+	case events&^rawio.Out == 0 || p.state == gone || p.served == b.loop.turn:
 	case p.paused: // it has hung up: that is heard in any case
 		b.drop(p, reasonClosed, nil)
 	default:
@@ -108,7 +120,7 @@ func (b *Bus) otherEvent(fd int) {
 		return
 	}
 	defer b.rescue(nil)
-	for _, l := range b.listeners {
+	for _, l := range b.accepting.listeners {
 		if l.FD == fd {
 			b.accept(l)
 			return
@@ -118,12 +130,12 @@ func (b *Bus) otherEvent(fd int) {
 
 // serve handles a peer's share of the turn, and sees off who left by it.
 func (b *Bus) serve(p *Peer, alone bool) {
-	p.served = b.turn
+	p.served = b.loop.turn
 	defer b.rescue(p)
 	b.beginBatch(p)
 	b.receive(p, alone)
 	if p.in.ready && p.state != gone {
-		b.ready = append(b.ready, p)
+		b.loop.ready = append(b.loop.ready, p)
 	}
 	b.bury()
 	b.endBatch()
@@ -140,7 +152,7 @@ func (b *Bus) deliver() {
 func (b *Bus) delivered() bool {
 	defer b.rescue(nil)
 	b.bury()
-	if len(b.dirty) == 0 {
+	if len(b.sending.dirty) == 0 {
 		return true
 	}
 	b.flush()
@@ -169,16 +181,16 @@ func (b *Bus) rescue(p *Peer) {
 		whose = slog.String("peer", "none")
 	}
 	b.log.LogAttrs(context.Background(), slog.LevelError, "fault in the bus: please report it", slog.Any("panic", fault), slog.String("stack", string(debug.Stack())), whose)
-	b.releaseFDs(b.fds)
-	b.fds, b.body, b.big, b.made = nil, nil, nil, false
-	b.handover = name.Change[*Peer]{}
+	b.releaseFDs(b.handled.fds)
+	b.handled.clear()
+	b.names.handover = name.Change[*Peer]{}
 	if p != nil {
 		b.drop(p, reasonFault, errFault)
 	}
 	switch {
-	case b.sendingTo != nil:
-		b.drop(b.sendingTo, reasonFault, errFault)
-		b.sendingTo = nil
+	case b.sending.to != nil:
+		b.drop(b.sending.to, reasonFault, errFault)
+		b.sending.to = nil
 	case p == nil: // it is counted where everybody looks for faults
 		b.stats.Ended[reasonFault]++
 	}

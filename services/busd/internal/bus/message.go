@@ -19,10 +19,23 @@ var (
 	errMonitor   = errors.New("it is a monitor, and sent a message")
 )
 
+// handled is the message that is handled.
+type handled struct {
+	msg      wire.Message
+	body     []byte
+	big      *body // where that is, if it is a big one
+	fds      *fdSet
+	stitched packet // what goes out, once somebody gets it
+	made     bool   // that is there
+}
+
+// clear ends it. What msg has is used again by the next.
+func (h *handled) clear() { h.body, h.big, h.fds, h.made = nil, nil, nil, false }
+
 // message handles one whole message of a peer: its header, padded, and its
 // body, which is a big one's where big is set.
 func (b *Bus) message(p *Peer, header, body []byte, big *body) {
-	m := &b.msg
+	m := &b.handled.msg
 	if err := m.Parse(header); err != nil {
 		b.invalid(p, nil, err)
 		return
@@ -38,7 +51,7 @@ func (b *Bus) message(p *Peer, header, body []byte, big *body) {
 	if !b.claimFDs(p, m) {
 		return
 	}
-	b.body, b.big, b.made = body, big, false
+	b.handled.body, b.handled.big = body, big
 	b.stats.Messages++
 	switch {
 	case p.state == monitoring:
@@ -48,11 +61,8 @@ func (b *Bus) message(p *Peer, header, body []byte, big *body) {
 	default:
 		b.route(p, m)
 	}
-	if b.fds != nil {
-		b.releaseFDs(b.fds)
-		b.fds = nil
-	}
-	b.body, b.big = nil, nil
+	b.releaseFDs(b.handled.fds)
+	b.handled.clear()
 	b.resume()
 }
 
@@ -71,7 +81,7 @@ func (b *Bus) claimFDs(p *Peer, m *wire.Message) bool {
 		b.drop(p, reasonInvalid, errTooFewFDs)
 		return false
 	}
-	b.fds = b.newFDs(p.in.fds[:n])
+	b.handled.fds = b.newFDs(p.in.fds[:n])
 	b.hold(p, p.in.fds[n:])
 	b.awaitMessage(p)
 	return true
@@ -108,17 +118,17 @@ func (b *Bus) invalid(p *Peer, m *wire.Message, err error) {
 // stitched is the message as the bus forwards it, with its sender's name, made
 // once for all who get it.
 func (b *Bus) stitched(p *Peer) packet {
-	if b.made {
-		return b.current
+	if b.handled.made {
+		return b.handled.stitched
 	}
-	at := len(b.arena)
-	b.arena = b.msg.AppendHeader(b.arena, b.sender(p))
-	if b.big == nil {
-		b.arena = append(b.arena, b.body...)
+	at := len(b.sending.arena)
+	b.sending.arena = b.handled.msg.AppendHeader(b.sending.arena, b.sender(p))
+	if b.handled.big == nil {
+		b.sending.arena = append(b.sending.arena, b.handled.body...)
 	}
-	b.current = packet{at: at, n: len(b.arena) - at, big: b.big, fds: b.fds}
-	b.made = true
-	return b.current
+	b.handled.stitched = packet{at: at, n: len(b.sending.arena) - at, big: b.handled.big, fds: b.handled.fds}
+	b.handled.made = true
+	return b.handled.stitched
 }
 
 func (b *Bus) logPeer(p *Peer, text string, attrs ...slog.Attr) {

@@ -12,6 +12,11 @@ import (
 // go by, and its claims, which the policy goes by: these, those that it waits
 // for, and its unique one.
 
+type names struct {
+	name.Registry[*Peer]
+	handover name.Change[*Peer] // what everybody is being told
+}
+
 // reclaim brings a peer's claim to one name up to date.
 func (b *Bus) reclaim(p *Peer, wellKnown string) {
 	at := slices.Index(p.claims, wellKnown)
@@ -26,7 +31,7 @@ func (b *Bus) reclaim(p *Peer, wellKnown string) {
 // ownerChanged tells everybody that a well-known name has another owner: who
 // has lost it, all who watch, and who has it now.
 func (b *Bus) ownerChanged(c name.Change[*Peer]) {
-	b.handover = c
+	b.names.handover = c
 	if c.Old != nil {
 		if at := slices.Index(c.Old.owned, c.Name); at >= 0 {
 			c.Old.owned = slices.Delete(c.Old.owned, at, at+1)
@@ -42,7 +47,7 @@ func (b *Bus) ownerChanged(c name.Change[*Peer]) {
 	if c.New != nil {
 		b.tellName(c.New, "NameAcquired", c.Name)
 	}
-	b.handover = name.Change[*Peer]{}
+	b.names.handover = name.Change[*Peer]{}
 	if c.New != nil {
 		b.started(c.Name)
 	}
@@ -70,7 +75,7 @@ func (b *Bus) tellLoss(p *Peer, what string) {
 }
 
 func (b *Bus) announceOwner(what, before, after string) {
-	if b.rules.Len() == 0 && !b.watched() {
+	if b.matching.rules.Len() == 0 && !b.watched() {
 		return
 	}
 	e := b.begin(wire.Header{Type: wire.Signal, Flags: wire.NoReplyExpected, Path: BusPath, Interface: BusName, Member: "NameOwnerChanged", Signature: "sss"})
@@ -99,10 +104,10 @@ func (b *Bus) releaseNames(p *Peer, leaves bool) {
 }
 
 func (b *Bus) releaseUnique(p *Peer) {
-	if p.name == "" || b.byID[p.id] != p {
+	if p.name == "" || b.peers.byID[p.id] != p {
 		return
 	}
 	b.tellLoss(p, p.name)
-	delete(b.byID, p.id)
+	delete(b.peers.byID, p.id)
 	b.announceOwner(p.name, p.name, "")
 }

@@ -24,6 +24,14 @@ func (k *packet) size() int {
 	return k.n
 }
 
+// sending is what a turn has routed.
+type sending struct {
+	arena  []byte        // headers and bodies, but those of big messages
+	dirty  []*Peer       // have packets to be sent
+	to     *Peer         // one of them, while they are
+	pieces []rawio.Piece // of one call
+}
+
 // outbound is what a peer is still to be sent.
 type outbound struct {
 	turn      []packet // routed in this turn
@@ -94,7 +102,7 @@ func (b *Bus) queue(p *Peer, k packet) {
 	b.stats.Delivered++
 	if !o.dirty {
 		o.dirty = true
-		b.dirty = append(b.dirty, p)
+		b.sending.dirty = append(b.sending.dirty, p)
 	}
 }
 
@@ -103,20 +111,20 @@ func (b *Bus) queue(p *Peer, k packet) {
 // a call brings about for others is routed before its answer, and the caller
 // waits for that.
 func (b *Bus) flush() {
-	for l := len(b.dirty); l > 0; l-- {
-		p := b.dirty[l-1]
+	for l := len(b.sending.dirty); l > 0; l-- {
+		p := b.sending.dirty[l-1]
 		p.out.dirty = false
-		b.sendingTo = p
+		b.sending.to = p
 		if p.state != gone {
 			b.send(p)
 		}
-		b.dirty = b.dirty[:l-1]
+		b.sending.dirty = b.sending.dirty[:l-1]
 		b.forget(&p.out)
 	}
-	b.sendingTo = nil
-	b.arena = b.arena[:0]
-	if cap(b.arena) > 2*arenaSize { // somebody asked for a very long list
-		b.arena = make([]byte, 0, arenaSize+arenaSlack)
+	b.sending.to = nil
+	b.sending.arena = b.sending.arena[:0]
+	if cap(b.sending.arena) > 2*arenaSize { // somebody asked for a very long list
+		b.sending.arena = make([]byte, 0, arenaSize+arenaSlack)
 	}
 }
 
@@ -157,7 +165,7 @@ func (b *Bus) send(p *Peer) {
 	left := p.out.turn
 	for len(left) > 0 && len(p.out.waiting) == 0 {
 		end, total := b.gather(left)
-		n, err := b.raw.Send(p.fd, b.pieces, left[0].descriptors())
+		n, err := b.loop.raw.Send(p.fd, b.sending.pieces, left[0].descriptors())
 		switch {
 		case err == nil:
 		case err == rawio.ErrAgain:
@@ -213,15 +221,15 @@ func (k *packet) descriptors() []int {
 // gather puts as many packets as go into one call into pieces: descriptors go
 // with the first byte, so a packet that has some begins a call.
 func (b *Bus) gather(packets []packet) (end, total int) {
-	b.pieces = b.pieces[:0]
+	b.sending.pieces = b.sending.pieces[:0]
 	for i := range packets {
 		k := &packets[i]
-		if i > 0 && k.fds != nil || len(b.pieces)+2 > rawio.MaxPieces {
+		if i > 0 && k.fds != nil || len(b.sending.pieces)+2 > rawio.MaxPieces {
 			return i, total
 		}
-		b.pieces = append(b.pieces, b.arena[k.at:k.at+k.n])
+		b.sending.pieces = append(b.sending.pieces, b.sending.arena[k.at:k.at+k.n])
 		if k.big != nil {
-			b.pieces = append(b.pieces, k.big.bytes())
+			b.sending.pieces = append(b.sending.pieces, k.big.bytes())
 		}
 		total += k.size()
 	}

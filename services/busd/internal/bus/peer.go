@@ -45,6 +45,15 @@ type Peer struct {
 	picked uint64 // the last message it was picked for
 }
 
+// peers are all connections.
+type peers struct {
+	byFD      []*Peer
+	byID      map[uint64]*Peer // who has a name, by its number: no monitors
+	lastID    uint64
+	completed int     // have said Hello, monitors too
+	leaving   []*Peer // to be buried
+}
+
 type state uint8
 
 const (
@@ -83,8 +92,8 @@ func (b *Bus) sender(p *Peer) string {
 	switch {
 	case p.name != "":
 		return p.name
-	case isHello(&b.msg) && b.crowded(p) == nil:
-		return uniqueName(b.lastID + 1)
+	case isHello(&b.handled.msg) && b.crowded(p) == nil:
+		return uniqueName(b.peers.lastID + 1)
 	}
 	return notActive
 }
@@ -105,7 +114,7 @@ func (b *Bus) await(p *Peer) {
 	if p.events == events || p.state == gone {
 		return
 	}
-	if err := b.poll.Change(p.fd, events); err != nil {
+	if err := b.loop.poll.Change(p.fd, events); err != nil {
 		b.drop(p, reasonGone, err)
 		return
 	}
@@ -135,7 +144,7 @@ func idOf(unique string) uint64 {
 // find is the peer that has a name now, nil if nobody has.
 func (b *Bus) find(name string) *Peer {
 	if name != "" && name[0] == ':' {
-		return b.byID[idOf(name)]
+		return b.peers.byID[idOf(name)]
 	}
 	p, _ := b.names.Owner(name)
 	return p

@@ -2,11 +2,21 @@ package bus
 
 import (
 	"fmt"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"quartet/services/busd/internal/rawio"
 )
+
+// posted is the door between the bus thread and everybody else.
+type posted struct {
+	fd int // an eventfd: readable while there is something
+
+	mu    sync.Mutex
+	calls []func() // guarded by mu
+	shut  bool     // guarded by mu
+}
 
 func (d *posted) open() (err error) {
 	if d.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {

@@ -30,8 +30,8 @@ func (b *Bus) receive(p *Peer, alone bool) {
 	}
 	data := p.in.rest()
 	if !p.in.ready {
-		kept := copy(b.inbuf, data)
-		room := b.inbuf[kept:]
+		kept := copy(b.memory.inbuf, data)
+		room := b.memory.inbuf[kept:]
 		if !alone && len(room) > b.opt.BatchBytes {
 			room = room[:b.opt.BatchBytes]
 		}
@@ -39,7 +39,7 @@ func (b *Bus) receive(p *Peer, alone bool) {
 		if n == 0 {
 			return
 		}
-		data = b.inbuf[:kept+n]
+		data = b.memory.inbuf[:kept+n]
 	}
 	used := b.handle(p, data, alone)
 	if p.state != gone {
@@ -50,7 +50,7 @@ func (b *Bus) receive(p *Peer, alone bool) {
 
 // read reads once; 0 means that there is nothing to go on with.
 func (b *Bus) read(p *Peer, room []byte) int {
-	got, err := b.raw.Receive(p.fd, room)
+	got, err := b.loop.raw.Receive(p.fd, room)
 	switch {
 	case err == rawio.ErrAgain:
 		return 0
@@ -100,7 +100,7 @@ func (b *Bus) takeFDs(p *Peer, got rawio.Received) bool {
 // have as many from all its connections as may wait on its account.
 func (b *Bus) hold(p *Peer, fds []int) {
 	more := len(fds) - len(p.in.fds)
-	b.openFDs += more
+	b.memory.openFDs += more
 	if p.auth == nil {
 		p.user.incomingFDs += more
 	}
@@ -157,7 +157,7 @@ func (b *Bus) handle(p *Peer, data []byte, alone bool) (used int) {
 		if !alone && (messages > b.opt.BatchMessages || used-began >= b.opt.BatchBytes) {
 			return used
 		}
-		if len(b.arena)+total > arenaSize {
+		if len(b.sending.arena)+total > arenaSize {
 			if messages > 1 { // what it brings about is as much as a share: others may have come meanwhile
 				return used
 			}
@@ -199,7 +199,7 @@ func (b *Bus) keepRest(p *Peer, rest []byte) {
 	in := &p.in
 	if len(rest) == 0 {
 		if in.buf != nil {
-			b.buffers.put(in.buf)
+			b.memory.buffers.put(in.buf)
 			in.buf, in.at = nil, 0
 		}
 		return
@@ -208,10 +208,10 @@ func (b *Bus) keepRest(p *Peer, rest []byte) {
 		in.at = len(in.buf) - len(rest)
 		return
 	}
-	buf := b.buffers.get(len(rest))
+	buf := b.memory.buffers.get(len(rest))
 	copy(buf, rest)
 	if in.buf != nil {
-		b.buffers.put(in.buf)
+		b.memory.buffers.put(in.buf)
 	}
 	in.buf, in.at = buf, 0
 }
@@ -264,10 +264,10 @@ func (b *Bus) dropSurplus(p *Peer, rest []byte) {
 			return
 		}
 		header, _, err := wire.Frame(rest)
-		if err != nil || len(rest) < header || b.msg.Parse(rest[:header]) != nil {
+		if err != nil || len(rest) < header || b.handled.msg.Parse(rest[:header]) != nil {
 			return // it is found out in time
 		}
-		announced = int(b.msg.UnixFDs)
+		announced = int(b.handled.msg.UnixFDs)
 	}
 	if announced < len(p.in.fds) {
 		b.dropRepeated(p, announced)

@@ -49,7 +49,7 @@ func refused(name, format string, args ...any) *refusal {
 // whoever is refused hears of it, whether it wanted a reply or not.
 func (b *Bus) refuse(p *Peer, r *refusal) {
 	b.stats.Refused++
-	b.sendError(p, b.msg.Serial, r.name, r.text)
+	b.sendError(p, b.handled.msg.Serial, r.name, r.text)
 }
 
 // cut is the beginning of a text that is longer than it may be.

@@ -84,7 +84,7 @@ func (b *Bus) found(name string, r *request) {
 	}
 	why := unknownService(name)
 	if known {
-		why = b.restored(r, func() *refusal { return b.mayStart(r.from, &b.msg, service) })
+		why = b.restored(r, func() *refusal { return b.mayStart(r.from, &b.handled.msg, service) })
 	}
 	if why == nil {
 		why = b.start(service, *r)
@@ -186,12 +186,12 @@ func (b *Bus) resumeOne(name string, r *request) {
 		}
 		return
 	case r.from == nil:
-		b.arena = append(b.arena, r.message...)
-		b.give(to, packet{at: len(b.arena) - len(r.message), n: len(r.message)})
+		b.sending.arena = append(b.sending.arena, r.message...)
+		b.give(to, packet{at: len(b.sending.arena) - len(r.message), n: len(r.message)})
 		return
 	}
 	b.unchargeRequest(r) // or it would be charged twice
-	if why := b.restored(r, func() *refusal { return b.unicast(r.from, to, &b.msg) }); why != nil {
+	if why := b.restored(r, func() *refusal { return b.unicast(r.from, to, &b.handled.msg) }); why != nil {
 		b.refuse(r.from, why)
 	}
 }
@@ -202,10 +202,10 @@ func (b *Bus) restored(r *request, handle func() *refusal) *refusal {
 	if r.message == nil {
 		return nil
 	}
-	if err := b.msg.Parse(r.message[:r.header]); err != nil {
+	if err := b.handled.msg.Parse(r.message[:r.header]); err != nil {
 		panic("busd: a message that was accepted is invalid: " + err.Error())
 	}
-	b.body, b.fds, b.made, b.big = r.message[r.header:], r.fds, false, nil
-	defer func() { b.body, b.fds = nil, nil }()
+	b.handled.body, b.handled.fds = r.message[r.header:], r.fds
+	defer b.handled.clear()
 	return handle()
 }

@@ -6,6 +6,13 @@ import (
 	"quartet/services/busd/internal/wire"
 )
 
+// matching is who has asked to get what.
+type matching struct {
+	rules    match.Index[*Peer]
+	monitors match.Index[*Peer]
+	visit    visitor
+}
+
 // route finds who gets a message and gives it to them: the one peer that it
 // names, and whoever has a rule that matches, eavesdroppers too. The sender is
 // told if it may not, or cannot.
@@ -79,7 +86,7 @@ func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
 	k := b.stitched(p)
 	k.payer = payer
 	b.queue(to, k)
-	if b.rules.Eavesdrops() {
+	if b.matching.rules.Eavesdrops() {
 		b.broadcast(p, to, m)
 	}
 	return nil
@@ -90,11 +97,11 @@ func (b *Bus) unicast(p, to *Peer, m *wire.Message) *refusal {
 // no reply is one that was asked for. Whoever may not have it, cannot, or has
 // too much waiting simply does not get it.
 func (b *Bus) broadcast(p, addressed *Peer, m *wire.Message) {
-	v := &b.visit
+	v := &b.matching.visit
 	v.picked = v.picked[:0]
 	v.sender, v.addressed, v.skip = p, addressed, addressed
 	b.subject(&v.subject, m, p, addressed)
-	b.rules.Find(&v.subject, v.pick)
+	b.matching.rules.Find(&v.subject, v.pick)
 	var unheard []*refusal
 	for _, to := range v.picked {
 		if v, vetoed := b.vetoes(p, addressed, to, m, false); vetoed {
@@ -147,18 +154,18 @@ func (v *visitor) init(b *Bus) {
 	}
 	v.names = func() []string { return v.sender.owned }
 	v.is = func(name string) bool {
-		if name == b.handover.Name { // it is said who loses it while that still has it
-			return b.handover.Old == v.addressed
+		if name == b.names.handover.Name { // it is said who loses it while that still has it
+			return b.names.handover.Old == v.addressed
 		}
 		return b.find(name) == v.addressed
 	}
-	v.args = func() wire.Args { return b.msg.Args(b.body) }
-	v.ownArgs = func() wire.Args { return b.echo.Args(b.echoBody) }
+	v.args = func() wire.Args { return b.handled.msg.Args(b.handled.body) }
+	v.ownArgs = func() wire.Args { return b.own.echo.Args(b.own.echoBody) }
 }
 
 // subject is a peer's message as match rules see it.
 func (b *Bus) subject(s *match.Message, m *wire.Message, p, addressed *Peer) {
-	v := &b.visit
+	v := &b.matching.visit
 	v.serial++
 	*s = match.Message{Type: m.Type, Sender: p.name, Interface: m.Interface, Member: m.Member, Path: m.Path, Destination: m.Destination, Args: v.args}
 	if len(p.owned) > 0 {

@@ -6,38 +6,54 @@ import (
 	"quartet/services/busd/internal/wire"
 )
 
+// own is how the bus makes its own messages.
+type own struct {
+	encoder wire.Encoder
+	at      int // where the message begins that is being made
+	serial  uint32
+
+	answers  uint32 // the serial that it answers, 0 for none
+	answered string // whom
+
+	echo     wire.Message // one of them, read back for rules and monitors
+	echoBody []byte
+}
+
 // begin starts a message of the bus itself. Its body goes into the encoder
 // that is returned; say or announce ends it.
 func (b *Bus) begin(h wire.Header) *wire.Encoder {
-	b.serial++
-	if b.serial == 0 {
-		b.serial = 1
+	o := &b.own
+	o.serial++
+	if o.serial == 0 {
+		o.serial = 1
 	}
-	h.Serial, h.Sender = b.serial, BusName
-	b.answers, b.answered = h.ReplySerial, h.Destination
-	b.own.Buf, b.ownAt = b.arena, len(b.arena)
-	b.own.Begin(h)
-	return &b.own
+	h.Serial, h.Sender = o.serial, BusName
+	o.answers, o.answered = h.ReplySerial, h.Destination
+	o.encoder.Buf, o.at = b.sending.arena, len(b.sending.arena)
+	o.encoder.Begin(h)
+	return &o.encoder
 }
 
 // finish ends the message that begin has begun. An answer that is longer than
 // messages may be is replaced by an error: lists may grow that long. Nothing else
 // of the bus's own does.
 func (b *Bus) finish() packet {
-	b.own.End()
-	if b.own.TooLong() && b.answers != 0 {
-		b.own.Buf = b.own.Buf[:b.ownAt]
-		b.own.Begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, Serial: b.serial, ReplySerial: b.answers, ErrorName: limitsExceeded, Destination: b.answered, Sender: BusName, Signature: "s"})
-		b.own.String("The answer would be longer than messages and arrays may be")
-		b.own.End()
+	o := &b.own
+	e := &o.encoder
+	e.End()
+	if e.TooLong() && o.answers != 0 {
+		e.Buf = e.Buf[:o.at]
+		e.Begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, Serial: o.serial, ReplySerial: o.answers, ErrorName: limitsExceeded, Destination: o.answered, Sender: BusName, Signature: "s"})
+		e.String("The answer would be longer than messages and arrays may be")
+		e.End()
 	}
-	b.arena, b.own.Buf = b.own.Buf, nil
-	return packet{at: b.ownAt, n: len(b.arena) - b.ownAt}
+	b.sending.arena, e.Buf = e.Buf, nil
+	return packet{at: o.at, n: len(b.sending.arena) - o.at}
 }
 
 // reply starts an answer to the message that is handled.
 func (b *Bus) reply(p *Peer, signature string) *wire.Encoder {
-	return b.begin(wire.Header{Type: wire.MethodReturn, Flags: wire.NoReplyExpected, ReplySerial: b.msg.Serial, Destination: p.name, Signature: signature})
+	return b.begin(wire.Header{Type: wire.MethodReturn, Flags: wire.NoReplyExpected, ReplySerial: b.handled.msg.Serial, Destination: p.name, Signature: signature})
 }
 
 // sendError answers the message with that serial with an error.
@@ -82,8 +98,8 @@ func (b *Bus) announce() {
 	k := b.finish()
 	b.readBack(k)
 	b.capture(nil, k)
-	b.findOwn(&b.rules, nil)
-	for _, p := range b.visit.picked {
+	b.findOwn(&b.matching.rules, nil)
+	for _, p := range b.matching.visit.picked {
 		if b.mayHear(p).Allow {
 			b.give(p, k)
 		}
@@ -92,13 +108,13 @@ func (b *Bus) announce() {
 
 // readBack reads a message of the bus's own, for those who look at fields.
 func (b *Bus) readBack(k packet) {
-	data := b.arena[k.at : k.at+k.n]
+	data := b.sending.arena[k.at : k.at+k.n]
 	header, _, err := wire.Frame(data)
 	if err == nil {
-		err = b.echo.Parse(data[:header])
+		err = b.own.echo.Parse(data[:header])
 	}
 	if err != nil {
 		panic("busd: the bus made an invalid message: " + err.Error())
 	}
-	b.echoBody = data[header:]
+	b.own.echoBody = data[header:]
 }

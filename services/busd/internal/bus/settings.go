@@ -29,8 +29,8 @@ type Settings struct {
 // policy from now on; nobody is disconnected, and limits hold for what comes.
 func (b *Bus) Apply(s Settings) {
 	b.settings = s
-	clear(b.policies)
-	for _, p := range b.byFD {
+	clear(b.users.policies)
+	for _, p := range b.peers.byFD {
 		if p != nil && p.policy != nil && p.state != gone {
 			p.policy = b.policyFor(p, b.policyGroups(p))
 		}

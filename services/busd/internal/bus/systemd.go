@@ -31,12 +31,12 @@ func (b *Bus) sayToSystemd() {
 		return
 	}
 	k := b.finish()
-	data := slices.Clone(b.arena[k.at : k.at+k.n])
+	data := slices.Clone(b.sending.arena[k.at : k.at+k.n])
 	if b.watched() {
 		b.readBack(k)
 		b.capture(nil, k)
 	} else {
-		b.arena = b.arena[:k.at]
+		b.sending.arena = b.sending.arena[:k.at]
 	}
 	header, _, _ := wire.Frame(data)
 	if why := b.start(Service{Name: systemdName}, request{message: data, header: header}); why != nil {
@@ -57,7 +57,7 @@ func (b *Bus) activationFailed(p *Peer, m *wire.Message) *refusal {
 	if m.Signature != "sss" {
 		return refused(invalidArgs, "ActivationFailure has wrong args (%q, expected \"sss\")", m.Signature)
 	}
-	d := m.Decode(b.body)
+	d := m.Decode(b.handled.body)
 	unit, name, text := d.String(), strings.Clone(d.String()), strings.Clone(cut(d.String(), maxText))
 	if !wire.ValidErrorName(name) {
 		name = failed

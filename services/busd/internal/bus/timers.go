@@ -40,28 +40,28 @@ func (b *Bus) set(t *timer, d time.Duration) {
 	if d < 0 {
 		return
 	}
-	t.at = b.now.Add(d)
-	heap.Push(&b.timers, t)
+	t.at = b.loop.now.Add(d)
+	heap.Push(&b.loop.timers, t)
 }
 
 func (b *Bus) cancel(t *timer) {
 	if t.index > 0 {
-		heap.Remove(&b.timers, t.index-1)
+		heap.Remove(&b.loop.timers, t.index-1)
 	}
 }
 
 // untilNext is how long the loop may wait: less than 0 is for ever.
 func (b *Bus) untilNext() time.Duration {
-	if len(b.timers) == 0 {
+	if len(b.loop.timers) == 0 {
 		return -1
 	}
-	return max(0, b.timers[0].at.Sub(b.now))
+	return max(0, b.loop.timers[0].at.Sub(b.loop.now))
 }
 
 // expire calls what is due.
 func (b *Bus) expire() {
-	for len(b.timers) > 0 && !b.timers[0].at.After(b.now) {
-		t := heap.Pop(&b.timers).(*timer)
+	for len(b.loop.timers) > 0 && !b.loop.timers[0].at.After(b.loop.now) {
+		t := heap.Pop(&b.loop.timers).(*timer)
 		b.attempt(t.fire)
 	}
 }

@@ -66,6 +66,7 @@ type clock struct {
 	last    time.Time
 	batches []timed
 	sending time.Duration // by flushes within the turn
+	sampled uint64        // batches that could have been shown
 }
 
 type timed struct {
@@ -84,9 +85,9 @@ func (c *clock) lap() time.Duration {
 
 // beginTurn starts the clock at the moment at which the wait ended.
 func (b *Bus) beginTurn() {
-	b.now = time.Now()
-	b.turn++
-	b.clock.last, b.clock.sending = b.now, 0
+	b.loop.now = time.Now()
+	b.loop.turn++
+	b.clock.last, b.clock.sending = b.loop.now, 0
 	b.clock.batches = b.clock.batches[:0]
 }
 
@@ -123,7 +124,7 @@ func (b *Bus) endTurn() {
 		return
 	}
 	c.sending += c.lap()
-	total := c.last.Sub(b.now)
+	total := c.last.Sub(b.loop.now)
 	for i := range c.batches {
 		t := &c.batches[i]
 		if t.messages == 0 {
@@ -138,8 +139,8 @@ func (b *Bus) endTurn() {
 		l.Total.add(total)
 		l.Own.add(total - c.sending)
 		if b.opt.Sample > 0 && b.opt.OnBatch != nil {
-			if b.sampled++; b.sampled%b.opt.Sample == 0 {
-				b.opt.OnBatch(Batch{Peer: t.peer.label(), Began: b.now, Phase: d, Messages: int(t.messages)})
+			if b.clock.sampled++; b.clock.sampled%b.opt.Sample == 0 {
+				b.opt.OnBatch(Batch{Peer: t.peer.label(), Began: b.loop.now, Phase: d, Messages: int(t.messages)})
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (b *Bus) lookRegularly() {
 // lookAll gives back what was received by anybody.
 func (b *Bus) lookAll() {
 	u := &b.unread
-	u.turn = b.turn
+	u.turn = b.loop.turn
 	kept := u.peers[:0]
 	for _, p := range u.peers {
 		b.look(p)
@@ -140,7 +140,7 @@ func (b *Bus) closeSocket(p *Peer) {
 		b.nobodyLeft()
 		return
 	}
-	b.poll.Remove(p.fd)
+	b.loop.poll.Remove(p.fd)
 	_ = unix.Shutdown(p.fd, unix.SHUT_RDWR) // what it has not read it still may
 	p.out.held = true
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"quartet/kit/budget"
+	"quartet/services/busd/internal/policy"
 )
 
 // A user is what the bus keeps for all the connections of one uid together.
@@ -20,6 +21,14 @@ type user struct {
 	incomingFDs int // that have come, and their messages have not
 	connections int // that have said Hello
 	uses        int // by peers and debts; at 0 it is forgotten
+}
+
+// users are all of them, and what their connections share.
+type users struct {
+	byUID    map[int64]*user
+	idle     *user // the last one that was forgotten
+	policies map[string]*policy.Client
+	gids     [64]uint32 // room to read groups into
 }
 
 func (u *user) String() string {
@@ -93,7 +102,7 @@ func (b *Bus) hasRoom(payer *user, p *Peer, bytes, fds int) bool {
 	if payer.could(bytes, fds) {
 		return true
 	}
-	if fds == 0 || b.unread.turn == b.turn {
+	if fds == 0 || b.unread.turn == b.loop.turn {
 		return false
 	}
 	b.lookAll()
@@ -109,10 +118,10 @@ type Quota struct {
 // join counts another use of the user with this uid.
 func (b *Bus) join(uid uint32, known bool) *user {
 	key := (&user{uid: uid, known: known}).key()
-	u := b.users[key]
-	if u == nil && b.idleUser != nil && b.idleUser.key() == key {
-		u = b.idleUser
-		b.users[key] = u
+	u := b.users.byUID[key]
+	if u == nil && b.users.idle != nil && b.users.idle.key() == key {
+		u = b.users.idle
+		b.users.byUID[key] = u
 	}
 	if u == nil {
 		quota := b.opt.Quota
@@ -122,7 +131,7 @@ func (b *Bus) join(uid uint32, known bool) *user {
 		u = &user{uid: uid, known: known}
 		u.bytes = budget.New("busd.bytes", quota.Bytes, budget.Options{})
 		u.fds = budget.New("busd.fds", quota.FDs, budget.Options{})
-		b.users[key] = u
+		b.users.byUID[key] = u
 	}
 	u.uses++
 	return u
@@ -133,8 +142,8 @@ func (b *Bus) leave(u *user) {
 	if u.uses--; u.uses > 0 {
 		return
 	}
-	delete(b.users, u.key())
-	b.idleUser = u // often the next connection is the same user's
+	delete(b.users.byUID, u.key())
+	b.users.idle = u // often the next connection is the same user's
 }
 
 // key is where a user is kept: all who are unknown are one.

@@ -26,7 +26,7 @@ func (b *Bus) keep(p *Peer, packets []packet, sent int) {
 		}
 		b.charge(p, k, left)
 		if sent < k.n {
-			b.keepBytes(&p.out, b.arena[k.at+sent:k.at+k.n], fds)
+			b.keepBytes(&p.out, b.sending.arena[k.at+sent:k.at+k.n], fds)
 			sent = k.n
 		}
 		if k.big != nil {
@@ -47,7 +47,7 @@ func (b *Bus) keepBytes(o *outbound, data []byte, fds *fdSet) {
 	if fds != nil {
 		fds.refs++
 		o.fds += len(fds.fds)
-		buf := b.buffers.get(len(data))
+		buf := b.memory.buffers.get(len(data))
 		copy(buf, data)
 		o.waiting = append(o.waiting, chunk{data: buf, fds: fds}) // one message and nothing else
 		o.bytes += len(data)
@@ -55,7 +55,7 @@ func (b *Bus) keepBytes(o *outbound, data []byte, fds *fdSet) {
 	}
 	for len(data) > 0 {
 		if l := len(o.waiting); l == 0 || o.waiting[l-1].big != nil || o.waiting[l-1].fds != nil || len(o.waiting[l-1].data) == cap(o.waiting[l-1].data) {
-			o.waiting = append(o.waiting, chunk{data: b.buffers.get(max(len(data), waitingChunk))[:0]})
+			o.waiting = append(o.waiting, chunk{data: b.memory.buffers.get(max(len(data), waitingChunk))[:0]})
 		}
 		last := &o.waiting[len(o.waiting)-1]
 		n := min(len(data), cap(last.data)-len(last.data))
@@ -100,11 +100,11 @@ func (b *Bus) drain(p *Peer) {
 	defer b.rescue(p)
 	o := &p.out
 	for len(o.waiting) > 0 {
-		b.pieces = b.pieces[:0]
+		b.sending.pieces = b.sending.pieces[:0]
 		total := 0
 		for i := range o.waiting {
 			if c := &o.waiting[i]; i == 0 || c.fds == nil && i < rawio.MaxPieces {
-				b.pieces = append(b.pieces, c.data[c.from:])
+				b.sending.pieces = append(b.sending.pieces, c.data[c.from:])
 				total += len(c.data) - c.from
 				continue
 			}
@@ -114,7 +114,7 @@ func (b *Bus) drain(p *Peer) {
 		if first := o.waiting[0]; first.fds != nil {
 			fds = first.fds.fds
 		}
-		n, err := b.raw.Send(p.fd, b.pieces, fds)
+		n, err := b.loop.raw.Send(p.fd, b.sending.pieces, fds)
 		switch {
 		case err == rawio.ErrAgain:
 			return
@@ -196,7 +196,7 @@ func (b *Bus) freeChunk(c *chunk) {
 	if c.big != nil {
 		b.release(c.big)
 	} else {
-		b.buffers.put(c.data)
+		b.memory.buffers.put(c.data)
 	}
 }
 
