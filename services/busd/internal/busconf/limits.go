@@ -10,13 +10,19 @@ import (
 
 // Limits bound what connections may use. A field is named after its <limit>.
 type Limits struct {
-	// Bytes and descriptors of one connection that wait inside the bus: read
-	// and not yet dispatched; queued and not yet written. One more message is
-	// let in while the sum is below the limit.
-	MaxIncomingBytes, MaxOutgoingBytes     int64
-	MaxIncomingUnixFDs, MaxOutgoingUnixFDs int64
-	MaxMessageSize                         int64 // bytes
-	MaxMessageUnixFDs                      int64
+	// MaxIncomingBytes is what may wait for one service that is being started.
+	// In dbus-daemon it is what was read of one connection and not yet
+	// dispatched, and here nothing waits so.
+	MaxIncomingBytes int64
+	// MaxIncomingUnixFDs would be of descriptors likewise. It is read so that
+	// files which set it load.
+	MaxIncomingUnixFDs int64
+	// Bytes and descriptors that are queued for one connection and not yet
+	// written. One more message is let in while the sum is below the limit.
+	MaxOutgoingBytes, MaxOutgoingUnixFDs int64
+
+	MaxMessageSize    int64 // bytes
+	MaxMessageUnixFDs int64
 
 	// 0 is at once.
 	ServiceStartTimeout time.Duration
