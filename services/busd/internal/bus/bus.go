@@ -101,8 +101,8 @@ type Options struct {
 	Quota  Quota
 	Quotas map[uint32]Quota
 
-	// ReplyInvalid answers a message that is well framed but invalid with an
-	// error before its sender is disconnected.
+	// ReplyInvalid answers a call that has a valid header, and a body that is
+	// invalid, with an error before its sender is disconnected.
 	ReplyInvalid bool
 
 	// Timing measures how long batches take; OnBatch is shown one in Sample of

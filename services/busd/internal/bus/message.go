@@ -105,8 +105,9 @@ func (b *Bus) beforeHello(p *Peer, m *wire.Message) {
 	b.drop(p, reasonInvalid, errNotHello)
 }
 
-// invalid ends a peer whose message breaks the rules. Where its framing is
-// sound the peer can be told before, if the operator wants that.
+// invalid ends a peer whose message breaks the rules. m is nil where already the
+// header does. A call with a valid one can be answered before, if the operator
+// wants that.
 func (b *Bus) invalid(p *Peer, m *wire.Message, err error) {
 	if b.opt.ReplyInvalid && m != nil && m.Type == wire.MethodCall {
 		b.sendError(p, m.Serial, inconsistentMessage, err.Error())

@@ -30,7 +30,7 @@ type Config struct {
 	UserFDs    int64          `env:"USER_FDS" envDefault:"16384" doc:"How many file descriptors may wait likewise, also unread in sockets; as many again may have come, and their messages not yet. It is a quarter of the 65536 that the bus raises its own limit to, so that no user takes more than half of them; where it may not, a quarter of what it has."`
 	UserQuotas []string       `env:"USER_QUOTAS" doc:"Exceptions from both for single users, as uid:bytes:fds, with commas between them: 0:8GiB:32768,1000:64MiB:256."`
 
-	ReplyInvalid bool `env:"REPLY_INVALID" envDefault:"false" doc:"Tell the sender of a message that is invalid, but whose end is known, what was wrong with it before it is disconnected. dbus-daemon says nothing."`
+	ReplyInvalid bool `env:"REPLY_INVALID" envDefault:"false" doc:"Tell the sender of a call that has a valid header, and a body that is invalid, what is wrong with it before it is disconnected. dbus-daemon says nothing."`
 
 	AdminAddr  string  `env:"ADMIN_ADDR" doc:"host:port where /livez, /readyz and /metrics are served, by busd-telemetry, which busd then becomes. Without it busd opens no port but those of its configuration."`
 	Pprof      bool    `env:"PPROF" envDefault:"false" doc:"Serve /debug/pprof/ beside them."`
