@@ -53,7 +53,8 @@ const (
 	minUserFDs    = 16
 )
 
-// Validate reports every value that cannot work.
+// Validate reports every value that cannot work, and reads UserQuotas into what
+// Quotas returns.
 func (c *Config) Validate() error {
 	var faults []error
 	fault := func(bad bool, format string, args ...any) {

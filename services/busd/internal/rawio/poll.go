@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a Poll can wait for, and what it reports besides.
+// What a Poll can wait for. Errors and hang-ups it reports besides, with bits of
+// their own.
 const (
 	In  = unix.EPOLLIN
 	Out = unix.EPOLLOUT
 )
 
-// spin is how long Wait holds on to its processor. Under load something comes
+// hold is how long Wait holds on to its processor. Under load something comes
 // before it has passed, and nothing is paid to the scheduler; a bus with
 // nothing to do waits behind it in the ordinary way and is not woken.
-const spin = 5 * time.Millisecond
+const hold = 5 * time.Millisecond
 
 // An Event is a socket that is ready.
 type Event = unix.EpollEvent
@@ -62,8 +63,8 @@ func (p *Poll) control(op uintptr, fd int, events uint32) error {
 // less than 0 means never. The slice is overwritten by the next call.
 func (p *Poll) Wait(timeout time.Duration) ([]Event, error) {
 	first := timeout
-	if first < 0 || first > spin {
-		first = spin
+	if first < 0 || first > hold {
+		first = hold
 	}
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), milliseconds(first), 0, 0)
 	if errno == 0 && n == 0 && first != timeout {
