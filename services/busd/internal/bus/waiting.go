@@ -81,7 +81,6 @@ func (b *Bus) charge(p *Peer, k *packet, bytes int) {
 		d.payer.uses++
 	}
 	if !d.payer.take(d.bytes, 0) {
-		b.stats.OverLimit++
 		d.bytes = 0
 	}
 	o := &p.out
