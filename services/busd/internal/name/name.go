@@ -12,10 +12,7 @@
 // lists.
 package name
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Flags of RequestName; other bits are ignored.
 const (
@@ -61,10 +58,10 @@ type entry[O comparable] struct {
 	first, last *place[O]
 }
 
-// member is a connection with its places, in the order in which it got them.
+// member is a connection with its places. The newest leads to those it got before.
 type member[O comparable] struct {
-	oldest, newest *place[O]
-	count          int
+	newest *place[O]
+	count  int
 }
 
 // seat finds a connection's place in a queue.
@@ -118,21 +115,6 @@ func (r *Registry[O]) Names() []string {
 // Len returns how many names have an owner.
 func (r *Registry[O]) Len() int { return len(r.entries) }
 
-// AppendOwned appends the names that o owns, not those it waits for, in the
-// order in which it asked for them.
-func (r *Registry[O]) AppendOwned(dst []string, o O) []string {
-	m := r.members[o]
-	if m == nil {
-		return dst
-	}
-	for p := m.oldest; p != nil; p = p.newer {
-		if p.entry.first == p {
-			dst = append(dst, p.entry.name)
-		}
-	}
-	return dst
-}
-
 // Count returns how many names o owns or waits for: both count towards
 // max_names_per_connection.
 func (r *Registry[O]) Count(o O) int {
@@ -145,20 +127,4 @@ func (r *Registry[O]) Count(o O) int {
 // IsOwnerOrQueued reports whether o owns the name or waits for it.
 func (r *Registry[O]) IsOwnerOrQueued(o O, name string) bool {
 	return r.place(r.entries[name], o) != nil
-}
-
-// HasPrefix reports whether o owns or waits for a name that is prefix or lies
-// below it: "a.b" covers a.b and a.b.c, not a.bc.
-func (r *Registry[O]) HasPrefix(o O, prefix string) bool {
-	m := r.members[o]
-	if m == nil {
-		return false
-	}
-	for p := m.oldest; p != nil; p = p.newer {
-		rest, ok := strings.CutPrefix(p.entry.name, prefix)
-		if ok && (rest == "" || rest[0] == '.') {
-			return true
-		}
-	}
-	return false
 }

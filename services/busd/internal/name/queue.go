@@ -32,9 +32,7 @@ func (r *Registry[O]) join(e *entry[O], o O, flags uint32) *place[O] {
 		r.members[o] = m
 	}
 	m.count++
-	if p.older = m.newest; p.older == nil {
-		m.oldest = p
-	} else {
+	if p.older = m.newest; p.older != nil {
 		p.older.newer = p
 	}
 	m.newest = p
@@ -51,9 +49,7 @@ func (r *Registry[O]) leave(p *place[O]) {
 	}
 
 	m := r.members[p.owner]
-	if p.older == nil {
-		m.oldest = p.newer
-	} else {
+	if p.older != nil {
 		p.older.newer = p.newer
 	}
 	if p.newer == nil {
