@@ -138,7 +138,7 @@ type visitor struct {
 	serial            uint64
 
 	subject match.Message
-	pick    func(p *Peer, eavesdrop bool)
+	pick    func(*Peer)
 	names   func() []string
 	is      func(name string) bool
 	args    func() wire.Args
@@ -146,7 +146,7 @@ type visitor struct {
 }
 
 func (v *visitor) init(b *Bus) {
-	v.pick = func(p *Peer, _ bool) {
+	v.pick = func(p *Peer) {
 		if p.picked != v.serial && p != v.skip {
 			p.picked = v.serial
 			v.picked = append(v.picked, p)

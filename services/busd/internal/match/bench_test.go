@@ -54,7 +54,7 @@ func BenchmarkFindWatchersOfOneName(b *testing.B) {
 func benchmarkFind(b *testing.B, x *match.Index[int], m *message, want int) {
 	bus := m.bus()
 	found := 0
-	visit := func(int, bool) { found++ }
+	visit := func(int) { found++ }
 	b.ReportAllocs()
 	for b.Loop() {
 		found = 0

@@ -1,11 +1,10 @@
 package match
 
 // Find calls visit for every holding of a rule that m matches, in no order. An
-// owner whose rules match several times may be visited several times. eavesdrop
-// is the rule's: policy asks for it where the message has a destination.
+// owner whose rules match several times may be visited several times.
 //
 // It allocates nothing, and must not be called from visit.
-func (x *Index[O]) Find(m *Message, visit func(owner O, eavesdrop bool)) {
+func (x *Index[O]) Find(m *Message, visit func(owner O)) {
 	tables := x.all
 	if m.Destination != "" {
 		tables = x.eavesdroppers
@@ -22,7 +21,7 @@ func (x *Index[O]) Find(m *Message, visit func(owner O, eavesdrop bool)) {
 }
 
 // ask visits what matches in one table.
-func (x *Index[O]) ask(t *table[O], visit func(O, bool)) {
+func (x *Index[O]) ask(t *table[O], visit func(O)) {
 	p := &x.probe
 	key, ok := p.key(x.hash, t.shape)
 	if !ok {
@@ -49,13 +48,13 @@ func (x *Index[O]) ask(t *table[O], visit func(O, bool)) {
 }
 
 // walk visits what matches in a list of nodes.
-func (x *Index[O]) walk(n *node[O], visit func(O, bool)) {
+func (x *Index[O]) walk(n *node[O], visit func(O)) {
 	for ; n != nil; n = n.next {
 		if !n.rule.matches(&x.probe) {
 			continue
 		}
 		for _, h := range n.holdings {
-			visit(h.owner, n.rule.Eavesdrop)
+			visit(h.owner)
 		}
 	}
 }

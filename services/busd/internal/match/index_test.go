@@ -22,7 +22,7 @@ func newIndex(t testing.TB, rules ...string) *match.Index[int] {
 
 // find returns the owners found, sorted, each once.
 func find(x *match.Index[int], m *match.Message) (owners []int) {
-	x.Find(m, func(o int, _ bool) { owners = append(owners, o) })
+	x.Find(m, func(o int) { owners = append(owners, o) })
 	slices.Sort(owners)
 	return slices.Compact(owners)
 }
@@ -70,15 +70,6 @@ func TestRulesAreListedInOrder(t *testing.T) {
 	if x.Rules(2) != nil {
 		t.Error("nobody's rules are listed")
 	}
-}
-
-func TestVisitTellsWhetherTheRuleEavesdrops(t *testing.T) {
-	x := newIndex(t, "", "eavesdrop=true")
-	x.Find(signal().bus(), func(owner int, eavesdrop bool) {
-		if eavesdrop != (owner == 1) {
-			t.Errorf("owner %d eavesdrops: %v", owner, eavesdrop)
-		}
-	})
 }
 
 func TestAMonitorsRuleEavesdropsWithoutSayingSo(t *testing.T) {
@@ -181,7 +172,7 @@ func TestRulesThatShareAKeyAreAllFound(t *testing.T) {
 		m.args = append(m.args, arg{"s", "/x"})
 	}
 	visits := 0
-	x.Find(m.bus(), func(int, bool) { visits++ })
+	x.Find(m.bus(), func(int) { visits++ })
 	if visits != 120 {
 		t.Errorf("%d visits, want 120", visits)
 	}
@@ -207,7 +198,7 @@ func TestFindAllocatesNothing(t *testing.T) {
 	}
 	m := signal(arg{"s", "/aa/bb.cc/dd"}, arg{"u", ""}, arg{"s", "x"}).bus()
 	found := 0
-	visit := func(int, bool) { found++ }
+	visit := func(int) { found++ }
 	x.Find(m, visit)
 	if found != 20 {
 		t.Fatalf("found %d, want 20", found)

@@ -73,7 +73,7 @@ func matches(t testing.TB, rule string, m *message) bool {
 	var x match.Index[int]
 	x.Add(1, parse(t, rule))
 	found := false
-	x.Find(m.bus(), func(owner int, _ bool) { found = found || owner == 1 })
+	x.Find(m.bus(), func(owner int) { found = found || owner == 1 })
 	return found
 }
 

@@ -190,7 +190,7 @@ func FuzzParse(f *testing.F) {
 		}
 		var x match.Index[int]
 		x.Add(1, r)
-		x.Find(signal(arg{"s", text}).bus(), func(int, bool) {})
+		x.Find(signal(arg{"s", text}).bus(), func(int) {})
 		if !x.Remove(1, again) || !x.IsEmpty() {
 			t.Fatalf("%q cannot be removed by its canonical text", text)
 		}
