@@ -9,3 +9,13 @@ func SetSendTimeout(d time.Duration) (restore func()) {
 	sendTimeout = d
 	return func() { sendTimeout = was }
 }
+
+// PID is the process of the spawner, 0 if there is none now.
+func (s *Spawner) PID() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc == nil {
+		return 0
+	}
+	return s.proc.pid
+}

@@ -187,14 +187,6 @@ func TestProgramsRunAsTheGivenUser(t *testing.T) {
 	}
 }
 
-func TestGivenLimitOfFilesIsThePrograms(t *testing.T) {
-	y := open(t, func(o *spawn.Options) { o.NoFile = &syscall.Rlimit{Cur: 64, Max: 128} })
-	e := y.running(t)
-	if !regexp.MustCompile(`Max open files +64 +128`).MatchString(proc(t, e.PID, "limits")) {
-		t.Errorf("the limits are %s", proc(t, e.PID, "limits"))
-	}
-}
-
 func TestServeByHandIsRefused(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{"BUSD_SPAWNER_FD=3"}

@@ -33,11 +33,6 @@ type notice struct {
 	Value int `json:",omitempty"` // status, signal or errno
 }
 
-// setup is the first thing the bus sends.
-type setup struct {
-	NoFile *syscall.Rlimit
-}
-
 var errDied = errors.New("the process that starts programs has died")
 
 const (
@@ -57,7 +52,7 @@ type process struct {
 	pid    int
 	conn   *os.File
 	in     *json.Decoder // owned by launch, then by read
-	out    *json.Encoder // owned by launch, then by deliver
+	out    *json.Encoder // owned by deliver
 	closed sync.Once
 }
 
@@ -76,9 +71,6 @@ func launch(o Options) (*process, error) {
 		return nil, err
 	}
 	err = p.conn.SetDeadline(time.Now().Add(readyTimeout))
-	if err == nil {
-		err = p.out.Encode(setup{NoFile: o.NoFile})
-	}
 	var ready notice
 	if err == nil {
 		err = p.in.Decode(&ready)

@@ -53,20 +53,15 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	in := json.NewDecoder(socket)
-	var first setup
-	if err := in.Decode(&first); err != nil {
-		return fmt.Errorf("read the set-up: %w", err)
-	}
 	ended := takeSignals()
-	if err := inherit(first); err != nil {
+	if err := inherit(); err != nil {
 		return err
 	}
 	s := &server{out: json.NewEncoder(socket), null: null, byPID: make(map[int]ID), byID: make(map[ID]int)}
 	if err := s.out.Encode(notice{}); err != nil {
 		return fmt.Errorf("tell the bus: %w", err)
 	}
-	return s.run(orders(in), ended)
+	return s.run(orders(json.NewDecoder(socket)), ended)
 }
 
 // run serves until the bus is gone.
@@ -191,7 +186,7 @@ func heed(sig uintptr) {
 }
 
 // inherit sets what children take over from this thread and process.
-func inherit(first setup) error {
+func inherit() error {
 	var none unix.Sigset_t
 	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &none, nil); err != nil {
 		return fmt.Errorf("clear the signal mask: %w", err)
@@ -204,11 +199,6 @@ func inherit(first setup) error {
 	if text, err := os.ReadFile(score); err == nil && bytes.HasPrefix(text, []byte("-")) {
 		if err := os.WriteFile(score, []byte("0"), 0); err != nil {
 			fmt.Fprintln(os.Stderr, "busd: spawner: services stay protected from the out-of-memory killer:", err)
-		}
-	}
-	if first.NoFile != nil {
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, first.NoFile); err != nil {
-			fmt.Fprintln(os.Stderr, "busd: spawner: services keep the bus's limit of open files:", err)
 		}
 	}
 	return nil

@@ -75,11 +75,7 @@ type Options struct {
 	// Dir is where the programs run; "" is where the bus is when the spawner
 	// starts.
 	Dir string
-	// NoFile is the limit of open files the programs get; nil: the one this
-	// process was started with, as long as it has not set another. The Go
-	// runtime raises its own, and gives children the old one.
-	NoFile *syscall.Rlimit
-	Log    *slog.Logger
+	Log *slog.Logger
 }
 
 // Spawner is the bus's side. Its methods may be called from any goroutine
@@ -153,16 +149,6 @@ func (s *Spawner) Seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealed = true
-}
-
-// PID is the process of the spawner, 0 if there is none now.
-func (s *Spawner) PID() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.proc == nil {
-		return 0
-	}
-	return s.proc.pid
 }
 
 // Close ends the spawner; programs go on. No event is reported afterwards.
