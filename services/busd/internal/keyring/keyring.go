@@ -17,18 +17,17 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"quartet/services/busd/internal/sasl"
 )
 
 const (
-	// General is the context of servers that have none of their own.
-	General = "org_freedesktop_general"
+	// fileContext is that of servers which have none of their own. It names the
+	// file.
+	fileContext = "org_freedesktop_general"
 
 	// fresh is how long a cookie is offered to clients.
 	fresh = 5 * time.Minute
@@ -48,16 +47,13 @@ const (
 	challengeBytes = 16
 )
 
-// Keyring is one context in one directory. Its fields are set before first
+// Keyring is the cookies in one directory. Its fields are set before first
 // use; its methods may be called by several goroutines.
 type Keyring struct {
 	// Dir is the directory, ~/.dbus-keyrings of the user that the process
 	// runs as. It is made if it is missing, but not its parents. One that is
 	// not absolute is nobody's home, and refused.
 	Dir string
-
-	// Context names the file. Empty is General.
-	Context string
 
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -75,10 +71,6 @@ func (k *Keyring) Cookie(ctx context.Context) (sasl.Cookie, error) {
 }
 
 func (k *Keyring) cookie(ctx context.Context) (sasl.Cookie, error) {
-	name, err := k.context()
-	if err != nil {
-		return sasl.Cookie{}, err
-	}
 	if !filepath.IsAbs(k.Dir) {
 		return sasl.Cookie{}, fmt.Errorf("this process's user has no home directory: its keyring would be %s of whichever directory it is in", k.Dir)
 	}
@@ -90,28 +82,28 @@ func (k *Keyring) cookie(ctx context.Context) (sasl.Cookie, error) {
 
 	// Most conversations find a cookie that serves, and need no lock: files
 	// are replaced whole.
-	entries, err := d.read(name)
+	entries, err := d.read(fileContext)
 	if err != nil {
 		return sasl.Cookie{}, err
 	}
 	e, found := serving(entries, k.now())
 	if !found {
-		e, err = k.renew(ctx, d, name)
+		e, err = k.renew(ctx, d)
 		if err != nil {
 			return sasl.Cookie{}, err
 		}
 	}
-	return sasl.Cookie{Context: name, ID: e.id, Secret: e.secret, Challenge: random(challengeBytes)}, nil
+	return sasl.Cookie{Context: fileContext, ID: e.id, Secret: e.secret, Challenge: random(challengeBytes)}, nil
 }
 
 // renew makes a cookie, unless another process has just done so.
-func (k *Keyring) renew(ctx context.Context, d *dir, name string) (entry, error) {
-	unlock, err := d.lock(ctx, name)
+func (k *Keyring) renew(ctx context.Context, d *dir) (entry, error) {
+	unlock, err := d.lock(ctx, fileContext)
 	if err != nil {
 		return entry{}, err
 	}
 	defer unlock()
-	entries, err := d.read(name)
+	entries, err := d.read(fileContext)
 	if err != nil {
 		return entry{}, err
 	}
@@ -126,7 +118,7 @@ func (k *Keyring) renew(ctx context.Context, d *dir, name string) (entry, error)
 		}
 	}
 	e := entry{id: unused(kept), made: now, secret: random(secretBytes)}
-	if err := d.replace(name, append(kept, e)); err != nil {
+	if err := d.replace(fileContext, append(kept, e)); err != nil {
 		return entry{}, err
 	}
 	return e, nil
@@ -171,21 +163,4 @@ func (k *Keyring) now() time.Time {
 		return time.Now()
 	}
 	return k.Now()
-}
-
-// context checks the name of the file as the specification wants it: it
-// comes from a configuration, and must not lead out of the directory.
-func (k *Keyring) context() (string, error) {
-	if k.Context == "" {
-		return General, nil
-	}
-	for i := range len(k.Context) {
-		if c := k.Context[i]; c < ' ' || c >= 0x7f {
-			return "", errors.New("name of the context is not printable ASCII")
-		}
-	}
-	if strings.ContainsAny(k.Context, `/\. `) {
-		return "", fmt.Errorf("name of the context %q must not contain slash, backslash, period or space", k.Context)
-	}
-	return k.Context, nil
 }
