@@ -33,9 +33,6 @@ type Service struct {
 	// SystemdService is the unit that provides the name where systemd starts
 	// the services.
 	SystemdService string
-	// AssumedAppArmorLabel is the label policy may count on before the
-	// program runs.
-	AssumedAppArmorLabel string
 }
 
 // FileName is what the file has to be called where the name is looked up by
@@ -55,11 +52,10 @@ func Parse(text []byte) (Service, error) {
 		return Service{}, errors.New("there is no group [" + groupName + "]")
 	}
 	s := Service{
-		Name:                 keys["Name"],
-		Exec:                 keys["Exec"],
-		User:                 keys["User"],
-		SystemdService:       keys["SystemdService"],
-		AssumedAppArmorLabel: keys["AssumedAppArmorLabel"],
+		Name:           keys["Name"],
+		Exec:           keys["Exec"],
+		User:           keys["User"],
+		SystemdService: keys["SystemdService"],
 	}
 	if s.Name == "" {
 		return Service{}, errors.New("there is no Name= in the group [" + groupName + "]")

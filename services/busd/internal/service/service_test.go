@@ -16,7 +16,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 	}
 	want := service.Service{
 		Name: "org.example.Echo", Exec: "/usr/bin/echo-service --flag", User: "nobody",
-		SystemdService: "echo.service", AssumedAppArmorLabel: "/usr/bin/echo-service",
+		SystemdService: "echo.service",
 	}
 	if got != want {
 		t.Errorf("Parse gave %+v, want %+v", got, want)
