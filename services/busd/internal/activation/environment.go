@@ -83,7 +83,8 @@ func Environ(own []string, update map[string]string, bus Bus) []string {
 	return environment
 }
 
-// isVariable says whether a name can stand in an environment at all.
+// isVariable says whether a name can stand in an environment at all. Whoever asks
+// the bus to set another is told so before; this is for all other callers.
 func isVariable(name string) bool {
 	return name != "" && !strings.ContainsAny(name, "=\x00")
 }

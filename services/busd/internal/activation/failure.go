@@ -15,9 +15,6 @@ type Error struct {
 	Message string
 }
 
-// Error makes it fit for a log.
-func (e *Error) Error() string { return e.Name + ": " + e.Message }
-
 // The prefix of all names here, and the names used more than once.
 const (
 	prefix      = "org.freedesktop.DBus.Error."

@@ -124,10 +124,3 @@ func TestCommand(t *testing.T) {
 		})
 	}
 }
-
-func TestErrorIsFitForALog(t *testing.T) {
-	failure := activation.Failure("a.b", false, spawn.Event{Kind: spawn.Exited, Status: 1})
-	if got := failure.Error(); got != "org.freedesktop.DBus.Error.Spawn.ChildExited: Process a.b exited with status 1" {
-		t.Errorf("the text is %q", got)
-	}
-}

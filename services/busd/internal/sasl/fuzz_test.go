@@ -70,7 +70,7 @@ func FuzzTranscript(f *testing.F) {
 		switch {
 		case !done && (id != sasl.Identity{} || fds):
 			t.Fatalf("Result() = %+v, %t before the end", id, fds)
-		case done && id != isUser && id != (sasl.Identity{Mechanism: "ANONYMOUS"}) && id != (sasl.Identity{Mechanism: "DBUS_COOKIE_SHA1", UID: 1000, UIDKnown: true}):
+		case done && id != isUser && id != (sasl.Identity{}): // that of ANONYMOUS
 			t.Fatalf("Result() = %+v", id)
 		case done && !bytes.HasSuffix(in[:len(in)-len(stream)], []byte("\r\n")):
 			t.Fatalf("the stream begins at %q, within a line", stream)

@@ -57,7 +57,7 @@ func TestExternalIsNotOfferedWithoutCredentials(t *testing.T) {
 
 func TestAnonymousKnowsNoUser(t *testing.T) {
 	s := play(t, user, "C: AUTH ANONYMOUS ${libdbus 1.14}\nS: OK "+guid+"\nC: BEGIN\nbegin")
-	wantIdentity(t, s, sasl.Identity{Mechanism: "ANONYMOUS"}, false)
+	wantIdentity(t, s, sasl.Identity{}, false)
 }
 
 func TestAnonymousTraceMayBeMissing(t *testing.T) {
@@ -73,7 +73,7 @@ const offered = "C: AUTH DBUS_COOKIE_SHA1 ${cat}\ncookie\ndeliver\nS: DATA ${org
 func TestCookieIsTheServersUser(t *testing.T) {
 	other := with(func(c *sasl.Config) { c.Credentials.UID = 0 })
 	s := play(t, other, offered+"C: DATA ${"+respond("5ec7e7", "x")+"}\nS: OK "+guid+"\nC: BEGIN\nbegin")
-	wantIdentity(t, s, sasl.Identity{Mechanism: "DBUS_COOKIE_SHA1", UID: 1000, UIDKnown: true}, false)
+	wantIdentity(t, s, isUser, false)
 }
 
 // CVE-2019-12749: a server must not go for the cookies of any user but its

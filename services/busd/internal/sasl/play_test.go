@@ -138,7 +138,7 @@ func wantIdentity(t *testing.T, s *sasl.Server, want sasl.Identity, wantFDs bool
 }
 
 var (
-	isUser      = sasl.Identity{Mechanism: "EXTERNAL", UID: 1000, UIDKnown: true}
+	isUser      = sasl.Identity{UID: 1000, UIDKnown: true}
 	everyAnswer = []byte("\r\n")
 )
 

@@ -89,9 +89,8 @@ type Config struct {
 
 // Identity is who a client has proved to be.
 type Identity struct {
-	Mechanism string // as on the wire, empty before Feed has said done
-	UID       uint32
-	UIDKnown  bool // false with ANONYMOUS
+	UID      uint32
+	UIDKnown bool // false with ANONYMOUS
 }
 
 // Cookie is what DBUS_COOKIE_SHA1 challenges a client with.
@@ -214,7 +213,6 @@ func (s *Server) Result() (id Identity, fds bool) {
 	if s.state != authenticated {
 		return Identity{}, false
 	}
-	id.Mechanism = s.mechanism
 	switch s.mechanism {
 	case External:
 		id.UID, id.UIDKnown = s.config.Credentials.UID, true
