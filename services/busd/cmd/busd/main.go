@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		_, err := fmt.Fprintln(stdout, "busd", daemon.Version())
 		return err
 	case "help", "--help":
-		options := strings.TrimSpace(strings.TrimPrefix(daemon.Usage(""), " "))
+		options := strings.TrimSpace(daemon.Usage(""))
 		_, err := fmt.Fprintf(stdout, usage, strings.ReplaceAll(options, "] [", "]\n                           ["))
 		return err
 	default:

@@ -73,7 +73,7 @@ func (b *Bus) claimFDs(p *Peer, m *wire.Message) bool {
 	if n == 0 {
 		return true
 	}
-	if limit := b.settings.Limits.MaxMessageUnixFDs; int64(n) > int64(limit) {
+	if limit := b.settings.Limits.MaxMessageUnixFDs; int64(n) > limit {
 		b.drop(p, reasonInvalid, fmt.Errorf("its message has %d file descriptors, and max_message_unix_fds is %d", n, limit))
 		return false
 	}

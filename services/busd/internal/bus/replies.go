@@ -148,7 +148,7 @@ func (b *Bus) mayExpect(caller, callee *Peer, serial uint32) *refusal {
 	if b.pendings.find(caller, callee, serial) != nil {
 		return refused(accessDenied, "Message has the same reply serial as a currently-outstanding existing method call")
 	}
-	if limit := b.settings.Limits.MaxRepliesPerConnection; int64(caller.pending) >= int64(limit) {
+	if limit := b.settings.Limits.MaxRepliesPerConnection; caller.pending >= limit {
 		return refused(limitsExceeded, "The maximum number of pending replies per connection has been reached (max_replies_per_connection=%d)", limit)
 	}
 	return nil

@@ -130,7 +130,7 @@ func ValidMember(s string) bool {
 // with a digit. Specification, "Bus names".
 func ValidBusName(s string) bool {
 	if len(s) > 0 && s[0] == ':' {
-		return ValidUnique(s)
+		return validUnique(s)
 	}
 	return ValidWellKnown(s)
 }
@@ -139,8 +139,8 @@ func ValidBusName(s string) bool {
 // for, and that a service file may have.
 func ValidWellKnown(s string) bool { return validElements(s, true, 2) }
 
-// ValidUnique reports whether s is a unique bus name, ":" in front included.
-func ValidUnique(s string) bool {
+// validUnique reports whether s is a unique bus name, ":" in front included.
+func validUnique(s string) bool {
 	return len(s) > 0 && len(s) <= MaxName && s[0] == ':' && validElements(s[1:], false, 2)
 }
 

@@ -19,7 +19,6 @@ var rules = []struct {
 	{"member", wire.ValidMember, func(s string) bool { return named(memberPattern, s) }},
 	{"bus name", wire.ValidBusName, naiveBusName},
 	{"well-known name", wire.ValidWellKnown, func(s string) bool { return named(wellKnownPattern, s) }},
-	{"unique name", wire.ValidUnique, func(s string) bool { return named(uniquePattern, s) }},
 	{"namespace", wire.ValidNamespace, func(s string) bool { return named(namespacePattern, s) }},
 }
 

@@ -33,11 +33,10 @@ const (
 // Flags are the bits of the third byte of a message. Unknown bits are kept.
 type Flags uint8
 
-// The flags of the specification, "Message Format".
+// The flags that a bus goes by; specification, "Message Format".
 const (
-	NoReplyExpected               Flags = 1
-	NoAutoStart                   Flags = 2
-	AllowInteractiveAuthorization Flags = 4
+	NoReplyExpected Flags = 1
+	NoAutoStart     Flags = 2
 )
 
 // Sizes in bytes and depths in containers, all inclusive.
