@@ -7,9 +7,9 @@
 // While a start takes long, because an outside party is not there yet, systemd
 // is asked for more time instead, for as long as the check answers.
 //
-// Outside systemd nothing happens at all. What cannot be sent is logged, once,
-// and stops nothing. It knows no other notification (no MAINPID, FDSTORE or
-// RELOADING), and no socket but those on Unix.
+// Outside systemd nothing happens at all. What Run cannot send is logged, once,
+// and stops nothing. What else a service has to say (RELOADING), it says itself,
+// with Tell. There are no descriptors (FDSTORE), and no socket but those on Unix.
 package sdnotify
 
 import (
@@ -65,13 +65,11 @@ type Notifier struct {
 // New reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, as systemd sets them,
 // through getenv. It returns nil where there is no systemd to tell.
 func New(getenv func(string) string) (*Notifier, error) {
-	n := &Notifier{socket: getenv("NOTIFY_SOCKET")}
-	if n.socket == "" {
-		return nil, nil
+	socket, err := socketOf(getenv)
+	if err != nil || socket == "" {
+		return nil, err
 	}
-	if n.socket[0] != '/' && n.socket[0] != '@' {
-		return nil, fmt.Errorf("NOTIFY_SOCKET=%s: neither a path nor, with @ before it, an abstract name", n.socket)
-	}
+	n := &Notifier{socket: socket}
 	period := getenv("WATCHDOG_USEC")
 	if period == "" {
 		return n, nil
@@ -84,6 +82,25 @@ func New(getenv func(string) string) (*Notifier, error) {
 		n.watchdog = every
 	}
 	return n, nil
+}
+
+// socketOf is where systemd listens, "" where there is none.
+func socketOf(getenv func(string) string) (string, error) {
+	socket := getenv("NOTIFY_SOCKET")
+	if socket != "" && socket[0] != '/' && socket[0] != '@' {
+		return "", fmt.Errorf("NOTIFY_SOCKET=%s: neither a path nor, with @ before it, an abstract name", socket)
+	}
+	return socket, nil
+}
+
+// Tell sends systemd lines in one datagram, beside what Run says. It takes a
+// second at most.
+func Tell(getenv func(string) string, lines ...string) error {
+	socket, err := socketOf(getenv)
+	if err != nil || socket == "" {
+		return err
+	}
+	return write(socket, strings.Join(lines, "\n"))
 }
 
 // Run tells systemd of s until ctx ends, and then that it stops. Call it once.

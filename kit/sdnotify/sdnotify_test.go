@@ -155,7 +155,24 @@ func TestWithoutAWatchdogThereIsNoLifeSign(t *testing.T) {
 	}
 }
 
+func TestWhatElseAServiceSaysIsOneDatagram(t *testing.T) {
+	m := manage(t, filepath.Join(t.TempDir(), "notify"), 0)
+	if err := sdnotify.Tell(m.getenv, "RELOADING=1", "MONOTONIC_USEC=7"); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.next(t, "RELOADING=1"); !slices.Equal(got, []string{"RELOADING=1", "MONOTONIC_USEC=7"}) {
+		t.Errorf("%q", got)
+	}
+	m.conn.Close()
+	if err := sdnotify.Tell(m.getenv, "READY=1"); err == nil {
+		t.Error("nobody listens, and it was told")
+	}
+}
+
 func TestOutsideSystemdNothingHappens(t *testing.T) {
+	if err := sdnotify.Tell(func(string) string { return "" }, "READY=1"); err != nil {
+		t.Error(err)
+	}
 	n, err := sdnotify.New(func(string) string { return "" })
 	if n != nil || err != nil {
 		t.Fatalf("%v, %v", n, err)
@@ -176,6 +193,9 @@ func TestAnEnvironmentThatCannotWorkIsRefused(t *testing.T) {
 		if n != nil || err == nil || !strings.Contains(err.Error(), "=") {
 			t.Errorf("%v: %v", env, err)
 		}
+	}
+	if err := sdnotify.Tell(func(string) string { return "vsock:2:1234" }, "READY=1"); err == nil || !strings.Contains(err.Error(), "NOTIFY_SOCKET=") {
+		t.Errorf("told: %v", err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 const (
 	aliveTimeout = 3 * time.Second // a turn of the bus takes milliseconds
 	stopTimeout  = 5 * time.Second // so does its end
-	tellTimeout  = time.Second
 )
 
 // tellSystemd tells systemd that the bus is ready, alive, and stops.
@@ -46,25 +44,13 @@ func (d *daemon) tellReloading() {
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		return
 	}
-	d.tell(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/1000))
+	d.tell("RELOADING=1", fmt.Sprintf("MONOTONIC_USEC=%d", now.Nano()/1000))
 }
 
 func (d *daemon) tellReloaded() { d.tell("READY=1") }
 
-func (d *daemon) tell(text string) {
-	socket := os.Getenv("NOTIFY_SOCKET")
-	if socket == "" {
-		return
-	}
-	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err == nil {
-		err = c.SetWriteDeadline(time.Now().Add(tellTimeout))
-		if err == nil {
-			_, err = c.Write([]byte(text))
-		}
-		c.Close()
-	}
-	if err != nil {
+func (d *daemon) tell(lines ...string) {
+	if err := sdnotify.Tell(os.Getenv, lines...); err != nil {
 		d.log.Warn("systemd not told of a reload", slog.Any("err", err))
 	}
 }
