@@ -232,6 +232,18 @@ func TestInheritedSocketsAreServed(t *testing.T) {
 	}
 }
 
+// A number gone wrong must not make the process that waits pass on as many.
+func TestTooManyInheritedSocketsAreRefused(t *testing.T) {
+	p := newPlace(t, open)
+	for _, fork := range []string{"--nofork", "--fork"} {
+		cmd := command("-c", `LISTEN_PID=$$ LISTEN_FDS=5000 exec "$@"`, "sh", os.Args[0], "--config-file="+p.config, "--address=systemd:", fork)
+		cmd.Path, cmd.Args[0] = "/bin/sh", "sh"
+		if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "LISTEN_FDS") {
+			t.Errorf("%s: %v, %s", fork, err, out)
+		}
+	}
+}
+
 func TestStartsThatFail(t *testing.T) {
 	p := newPlace(t, open)
 	for _, tt := range []struct {

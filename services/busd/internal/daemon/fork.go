@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"quartet/services/busd/internal/listen"
 )
 
 // Go cannot fork. A bus that is to be in the background is this program,
@@ -42,7 +44,8 @@ func background(o Options, args []string) error {
 	}
 	defer null.Close()
 	files := []*os.File{null, null, null}
-	for fd := firstFD; fd < firstFD+inherited(); fd++ {
+	inherited, _ := listen.Inherited(listen.Options{Getenv: os.Getenv, PID: os.Getpid()}) // whoever needs some is told why there are none
+	for fd := firstFD; fd < firstFD+inherited; fd++ {
 		files = append(files, os.NewFile(uintptr(fd), "listening"))
 	}
 	files = append(files, pipe)
@@ -68,15 +71,6 @@ func background(o Options, args []string) error {
 		return err
 	}
 	return nil
-}
-
-// inherited is how many sockets a service manager has left us.
-func inherited() int {
-	n, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
-	if err != nil || os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) {
-		return 0
-	}
-	return n
 }
 
 // behind is a process that was put in the background.

@@ -27,7 +27,7 @@ func openInherited(_ context.Context, a address.Address, o Options) ([]*Listener
 	if err := only(a); err != nil {
 		return nil, err
 	}
-	n, err := inherited(o)
+	n, err := Inherited(o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,9 @@ func openInherited(_ context.Context, a address.Address, o Options) ([]*Listener
 	return listeners, nil
 }
 
-// inherited is how many sockets the environment announces.
-func inherited(o Options) (int, error) {
+// Inherited is how many sockets a service manager announces in the environment. An
+// error says why it is none.
+func Inherited(o Options) (int, error) {
 	pid, fds := o.Getenv("LISTEN_PID"), o.Getenv("LISTEN_FDS")
 	if pid == "" || fds == "" {
 		return 0, errors.New("no socket is inherited: LISTEN_PID and LISTEN_FDS are not set. The unit needs a .socket beside it")
