@@ -115,6 +115,6 @@ func (t *Telemetry) startTraces(ctx context.Context, res *resource.Resource, otl
 		return fmt.Errorf("make the OTLP exporter of traces: %w", err)
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithBatcher(exporter))
-	t.TracerProvider, t.flush = provider, append(t.flush, provider.Shutdown)
+	t.TracerProvider, t.Traces, t.flush = provider, true, append(t.flush, provider.Shutdown)
 	return nil
 }

@@ -83,6 +83,7 @@ type Telemetry struct {
 	Instruments    *timing.Instruments
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider // a no-op one unless traces are exported
+	Traces         bool                 // whether they are
 
 	server   *http.Server
 	listener net.Listener // nil without an admin server

@@ -234,8 +234,22 @@ func TestAnEnvironmentThatCannotWorkIsRefused(t *testing.T) {
 func TestOTLPByNameNeedsNoEndpoint(t *testing.T) {
 	t.Setenv("OTEL_TRACES_EXPORTER", "otlp")
 	tel := start(t, telemetry.Options{})
-	if _, span := tel.TracerProvider.Tracer("x").Start(t.Context(), "x"); !span.IsRecording() {
+	if _, span := tel.TracerProvider.Tracer("x").Start(t.Context(), "x"); !span.IsRecording() || !tel.Traces {
 		t.Error("no tracer")
+	}
+}
+
+func TestWhereNothingIsExportedThereAreNoTraces(t *testing.T) {
+	for _, env := range [][2]string{{"OTEL_TRACES_EXPORTER", "none"}, {"OTEL_SDK_DISABLED", "true"}, {"OTEL_EXPORTER_OTLP_ENDPOINT", ""}} {
+		t.Run(env[0], func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			t.Setenv("OTEL_METRICS_EXPORTER", "none")
+			t.Setenv(env[0], env[1])
+			tel := start(t, telemetry.Options{})
+			if _, span := tel.TracerProvider.Tracer("x").Start(t.Context(), "x"); span.IsRecording() || tel.Traces {
+				t.Error("there are")
+			}
+		})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -50,7 +49,7 @@ func observe(ctx context.Context, o daemon.Observed) (*daemon.Observer, error) {
 	}
 	s := newSpans(tel.TracerProvider)
 	observer := &daemon.Observer{Timing: true, Close: flush}
-	if exported() {
+	if tel.Traces {
 		observer.Sample, observer.OnBatch = every(o.Config.TraceRatio), s.take
 	}
 	observer.Serve = func(ctx context.Context) {
@@ -63,11 +62,6 @@ func observe(ctx context.Context, o daemon.Observed) (*daemon.Observer, error) {
 	}
 	o.Log.LogAttrs(ctx, slog.LevelInfo, "telemetry started", slog.String("admin", tel.Addr()))
 	return observer, nil
-}
-
-// exported says whether spans go anywhere.
-func exported() bool {
-	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
 // every is of how many batches one is traced; 0 is none.

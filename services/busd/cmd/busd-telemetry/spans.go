@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -47,16 +46,10 @@ func (s *spans) show(ctx context.Context, b bus.Batch) {
 		attribute.String("quartet.busd.peer", b.Peer),
 		attribute.Int("quartet.busd.messages", b.Messages),
 	}
-	var total, own time.Duration
 	for phase, d := range b.Phase {
-		name := bus.Phases[phase]
-		attributes = append(attributes, attribute.Float64("quartet.timing."+name, d.Seconds()))
-		total += d
-		if name != "send" {
-			own += d
-		}
+		attributes = append(attributes, attribute.Float64("quartet.timing."+bus.Phases[phase], d.Seconds()))
 	}
-	attributes = append(attributes, attribute.Float64("quartet.timing.own", own.Seconds()), attribute.Float64("quartet.timing.total", total.Seconds()))
+	attributes = append(attributes, attribute.Float64("quartet.timing.own", b.Own.Seconds()), attribute.Float64("quartet.timing.total", b.Total.Seconds()))
 	_, span := s.tracer.Start(ctx, "batch", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(b.Began), trace.WithAttributes(attributes...))
-	span.End(trace.WithTimestamp(b.Began.Add(total)))
+	span.End(trace.WithTimestamp(b.Began.Add(b.Total)))
 }

@@ -53,10 +53,11 @@ func (h *Histogram) Count() (n uint64) {
 
 // A Batch is one of those that are shown whole, as a span.
 type Batch struct {
-	Peer     string // its unique name
-	Began    time.Time
-	Phase    [phases]time.Duration
-	Messages int
+	Peer       string // its unique name
+	Began      time.Time
+	Phase      [phases]time.Duration
+	Total, Own time.Duration
+	Messages   int
 }
 
 // clock times the batches of a turn. It is only looked at when somebody wants
@@ -140,7 +141,7 @@ func (b *Bus) endTurn() {
 		l.Own.add(total - c.sending)
 		if b.opt.Sample > 0 && b.opt.OnBatch != nil {
 			if b.clock.sampled++; b.clock.sampled%b.opt.Sample == 0 {
-				b.opt.OnBatch(Batch{Peer: t.peer.label(), Began: b.loop.now, Phase: d, Messages: int(t.messages)})
+				b.opt.OnBatch(Batch{Peer: t.peer.label(), Began: b.loop.now, Phase: d, Total: total, Own: total - c.sending, Messages: int(t.messages)})
 			}
 		}
 	}
