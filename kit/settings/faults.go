@@ -163,6 +163,8 @@ func expected(t reflect.Type) string {
 		return "seconds or a duration such as 90, 1.5 or 1m30s, not negative"
 	case reflect.TypeFor[Bytes]():
 		return "bytes or a size such as 1048576, 16MiB or 2GB"
+	case reflect.TypeFor[HostPort]():
+		return "host:port, or :port for every host"
 	case reflect.TypeFor[Secret]():
 		return "the path of a file that holds the secret"
 	case reflect.TypeFor[slog.Level]():

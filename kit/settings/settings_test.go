@@ -16,22 +16,23 @@ import (
 
 // config has one of everything that a service declares.
 type config struct {
-	Number  string           `env:"NUMBER,required" doc:"The number."`
-	Limit   int              `env:"LIMIT" envDefault:"8" doc:"How many at once."`
-	Weight  settings.Bytes   `env:"WEIGHT" envDefault:"16MiB" doc:"How heavy."`
-	Timeout settings.Seconds `env:"TIMEOUT" envDefault:"15s" doc:"How long."`
-	Plain   time.Duration    `env:"PLAIN" envDefault:"1s" doc:"A duration of Go's."`
-	URL     url.URL          `env:"URL" envDefault:"http://127.0.0.1:8080" doc:"Where."`
-	Key     settings.Secret  `env:"KEY_FILE" doc:"File with the key."`
-	Pprof   bool             `env:"PPROF" envDefault:"false" doc:"Whether."`
-	Hosts   []string         `env:"HOSTS" doc:"Which."`
-	Ports   []int            `env:"PORTS" doc:"Which ports."`
-	Ratio   float64          `env:"RATIO" envDefault:"0.5" doc:"How much."`
-	Total   int64            `env:"TOTAL" doc:"How many altogether."`
-	Small   uint8            `env:"SMALL" doc:"How few."`
-	Level   slog.Level       `env:"QUARTET_LOG_LEVEL" envDefault:"INFO" doc:"What is logged."`
-	Cache   cache            `envPrefix:"CACHE_"`
-	Common  common           `envPrefix:"QUARTET_TRACE_"`
+	Number  string            `env:"NUMBER,required" doc:"The number."`
+	Limit   int               `env:"LIMIT" envDefault:"8" doc:"How many at once."`
+	Weight  settings.Bytes    `env:"WEIGHT" envDefault:"16MiB" doc:"How heavy."`
+	Timeout settings.Seconds  `env:"TIMEOUT" envDefault:"15s" doc:"How long."`
+	Plain   time.Duration     `env:"PLAIN" envDefault:"1s" doc:"A duration of Go's."`
+	URL     url.URL           `env:"URL" envDefault:"http://127.0.0.1:8080" doc:"Where."`
+	Admin   settings.HostPort `env:"ADMIN_ADDR" envDefault:":9101" doc:"Where it listens."`
+	Key     settings.Secret   `env:"KEY_FILE" doc:"File with the key."`
+	Pprof   bool              `env:"PPROF" envDefault:"false" doc:"Whether."`
+	Hosts   []string          `env:"HOSTS" doc:"Which."`
+	Ports   []int             `env:"PORTS" doc:"Which ports."`
+	Ratio   float64           `env:"RATIO" envDefault:"0.5" doc:"How much."`
+	Total   int64             `env:"TOTAL" doc:"How many altogether."`
+	Small   uint8             `env:"SMALL" doc:"How few."`
+	Level   slog.Level        `env:"QUARTET_LOG_LEVEL" envDefault:"INFO" doc:"What is logged."`
+	Cache   cache             `envPrefix:"CACHE_"`
+	Common  common            `envPrefix:"QUARTET_TRACE_"`
 
 	Derived string // not from the environment
 	Skipped string `env:"-"`
@@ -102,11 +103,11 @@ func TestEmptyCountsAsNotSet(t *testing.T) {
 func TestAllFaultsAreNamedAtOnce(t *testing.T) {
 	_, err := parse("BOTD_LIMITS=9", "BOTD_LIMIT=many", "BOTD_WEIGHT=16M", "BOTD_TIMEOUT=-1", "BOTD_PPROF=maybe",
 		"BOTD_PORTS=1,x", "BOTD_SMALL=256", "QUARTET_LOG_LEVEL=LOUD", "QUARTET_LOG_LEVL=INFO", "BOTD_SOMETHING=else",
-		"BOTD_CACHE_ENTRY_TTL=15x", "BOTD_URL=http://[", "BOTD_PLAIN=15")
+		"BOTD_CACHE_ENTRY_TTL=15x", "BOTD_URL=http://[", "BOTD_PLAIN=15", "BOTD_ADMIN_ADDR=9101")
 	if err == nil {
 		t.Fatal("Parse took all of it")
 	}
-	want := `14 faults in the configuration:
+	want := `15 faults in the configuration:
   BOTD_LIMITS: there is no such variable, did you mean BOTD_LIMIT?
   BOTD_SOMETHING: there is no such variable
   QUARTET_LOG_LEVL: there is no such variable, did you mean QUARTET_LOG_LEVEL?
@@ -116,6 +117,7 @@ func TestAllFaultsAreNamedAtOnce(t *testing.T) {
   BOTD_TIMEOUT: "-1": want seconds or a duration such as 90, 1.5 or 1m30s, not negative
   BOTD_PLAIN: "15": want a duration such as 1m30s
   BOTD_URL: "http://[": want an address such as http://127.0.0.1:8080
+  BOTD_ADMIN_ADDR: "9101": want host:port, or :port for every host
   BOTD_PPROF: "maybe": want true or false
   BOTD_PORTS: "1,x": want a list, each a whole number of 64 bits
   BOTD_SMALL: "256": want a whole number of 8 bits, not negative

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -80,6 +81,22 @@ func (b Bytes) String() string {
 		}
 	}
 	return strconv.FormatInt(int64(b), 10)
+}
+
+// HostPort is where to listen: host:port, or :port for every host. Use it as
+// string(h).
+type HostPort string
+
+// UnmarshalText takes a host or an address and a port. Whether there are such, only
+// listening shows.
+func (h *HostPort) UnmarshalText(text []byte) error {
+	written := string(text)
+	host, port, err := net.SplitHostPort(written)
+	if err != nil || port == "" || host == "" && written[0] != ':' || strings.ContainsAny(host, "/ ") {
+		return fmt.Errorf("%q is not host:port", text)
+	}
+	*h = HostPort(written)
+	return nil
 }
 
 // Secret is a text that must not be seen. Its variable holds the path of the

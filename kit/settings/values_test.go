@@ -53,6 +53,21 @@ func TestBytesAreReadWithUnits(t *testing.T) {
 	}
 }
 
+func TestHostPortIsSomewhereToListen(t *testing.T) {
+	for _, text := range []string{"127.0.0.1:9101", ":9101", "localhost:0", "[::1]:80", "[fe80::1%eth0]:80", "simweb:http"} {
+		var h settings.HostPort
+		if err := h.UnmarshalText([]byte(text)); err != nil || string(h) != text {
+			t.Errorf("%q = %q, %v", text, h, err)
+		}
+	}
+	for _, text := range []string{"", ":", "9101", "127.0.0.1", "127.0.0.1:", "[]:80", "::1:80", "a:b:80", "http://simweb:80", "http://simweb:80/", " simweb:80", "sim web:80"} {
+		h := settings.HostPort("x:7")
+		if err := h.UnmarshalText([]byte(text)); err == nil || h != "x:7" {
+			t.Errorf("%q = %q, %v, want an error and no change", text, h, err)
+		}
+	}
+}
+
 func FuzzSeconds(f *testing.F) {
 	for _, text := range []string{"0", "60", "1.5", "1m30s", "-1", "15x", "9223372037", "1h2m3.004s", "µs", "."} {
 		f.Add(text)

@@ -55,7 +55,7 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) 
 	tel, err := telemetry.Start(ctx, telemetry.Options{
 		Service:   "botd",
 		Version:   version(),
-		AdminAddr: cfg.AdminAddr,
+		AdminAddr: string(cfg.AdminAddr),
 		Pprof:     cfg.Pprof,
 		Log:       log,
 		Ready:     func(ctx context.Context) error { return w.bot.Ready(ctx) },

@@ -55,7 +55,7 @@ func openSignal(cfg config.Config, in *timing.Instruments, counters *bot.Counter
 	if err != nil {
 		return nil, fmt.Errorf("BOTD_WEBHOOK_TOKEN_FILE: %w", err)
 	}
-	listener, err := net.Listen("tcp", cfg.WebhookAddr)
+	listener, err := net.Listen("tcp", string(cfg.WebhookAddr))
 	if err != nil {
 		return nil, fmt.Errorf("BOTD_WEBHOOK_ADDR: %w", err)
 	}

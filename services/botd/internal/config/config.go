@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -32,9 +31,9 @@ type Config struct {
 	SignalURL url.URL `env:"SIGNAL_URL" envDefault:"http://127.0.0.1:8080" doc:"Where Signal is reached: http://host:port of signal-cli-rest-api, started with MODE=json-rpc; or tcp://host:port or unix:///path of signal-cli's own daemon, best with --receive-mode=manual, which loses nothing. It is trusted: whoever answers there reads and writes every message."`
 	Number    string  `env:"NUMBER,required" doc:"The bot's own number, in the international form in which it is registered, as +15550100000."`
 
-	WebhookAddr  string          `env:"WEBHOOK_ADDR" doc:"host:port on which to take frames from signal-cli-rest-api's RECEIVE_WEBHOOK_URL, in place of its websocket, which loses bursts. The URL is http://host:port/webhook, with /TOKEN behind it when there is one."`
-	WebhookToken settings.Secret `env:"WEBHOOK_TOKEN_FILE" doc:"File with a word of 16 letters and digits or more that nobody can guess. Without one, only this machine may post."`
-	SpoolDir     string          `env:"SPOOL_DIR" doc:"Folder in which signal-cli's daemon, under the same path and user, finds pictures to send; each bot needs its own. Without one they go inside the call, which is slower. For tcp:// and unix:// only."`
+	WebhookAddr  settings.HostPort `env:"WEBHOOK_ADDR" doc:"host:port on which to take frames from signal-cli-rest-api's RECEIVE_WEBHOOK_URL, in place of its websocket, which loses bursts. The URL is http://host:port/webhook, with /TOKEN behind it when there is one."`
+	WebhookToken settings.Secret   `env:"WEBHOOK_TOKEN_FILE" doc:"File with a word of 16 letters and digits or more that nobody can guess. Without one, only this machine may post."`
+	SpoolDir     string            `env:"SPOOL_DIR" doc:"Folder in which signal-cli's daemon, under the same path and user, finds pictures to send; each bot needs its own. Without one they go inside the call, which is slower. For tcp:// and unix:// only."`
 
 	Admins      []string `env:"ADMINS" doc:"Who may use the admin commands, as uuids or numbers with commas between them. They are told when the bot is called in a group that it does not know. Uuids are better: Signal hides numbers."`
 	Groups      []string `env:"GROUPS" doc:"Groups that the bot answers in from the start, as ids in either spelling, or * for every group. Others it ignores until an admin allows them in a chat."`
@@ -80,10 +79,10 @@ type Config struct {
 	UserAgent     string          `env:"USER_AGENT" envDefault:"botd" doc:"How the bot names itself to the public APIs. They ask for a way to reach you in it, Wikimedia insists, as: botd (https://example.org; me@example.org)."`
 	UpstreamAllow []string        `env:"UPSTREAM_ALLOW" doc:"Exceptions, as host:port,host:port, from the rule that commands fetch from public addresses only. For simulators and tests."`
 
-	AdminAddr     string     `env:"ADMIN_ADDR" envDefault:"127.0.0.1:9101" doc:"Where /livez, /readyz, /metrics and /_selftest are served."`
-	Pprof         bool       `env:"PPROF" envDefault:"false" doc:"Serve /debug/pprof/ beside them."`
-	SelftestGroup string     `env:"SELFTEST_GROUP" doc:"Id of the group that POST /_selftest and botd latency answer into, in either spelling. Without it they are refused."`
-	LogLevel      slog.Level `env:"LOG_LEVEL" envDefault:"INFO" doc:"DEBUG, INFO, WARN or ERROR. DEBUG has one line for each message; no level has what people wrote."`
+	AdminAddr     settings.HostPort `env:"ADMIN_ADDR" envDefault:"127.0.0.1:9101" doc:"Where /livez, /readyz, /metrics and /_selftest are served."`
+	Pprof         bool              `env:"PPROF" envDefault:"false" doc:"Serve /debug/pprof/ beside them."`
+	SelftestGroup string            `env:"SELFTEST_GROUP" doc:"Id of the group that POST /_selftest and botd latency answer into, in either spelling. Without it they are refused."`
+	LogLevel      slog.Level        `env:"LOG_LEVEL" envDefault:"INFO" doc:"DEBUG, INFO, WARN or ERROR. DEBUG has one line for each message; no level has what people wrote."`
 }
 
 // numberForm is E.164: a plus and up to fifteen digits.
@@ -105,7 +104,6 @@ func (c *Config) Validate() error {
 		}
 	}
 	fault(!webAddress(c.SignalURL) && c.DaemonAddress() == "", "BOTD_SIGNAL_URL: %q is no http://, https://, tcp://host:port or unix:///path address", c.SignalURL.Redacted())
-	fault(c.WebhookAddr != "" && !hostPort(c.WebhookAddr, true), "BOTD_WEBHOOK_ADDR: %q is not host:port", c.WebhookAddr)
 	fault(c.WebhookAddr != "" && c.DaemonAddress() != "", "BOTD_WEBHOOK_ADDR: only signal-cli-rest-api posts to a webhook, and BOTD_SIGNAL_URL is signal-cli's daemon")
 	fault(c.WebhookAddr == "" && c.WebhookToken != "", "BOTD_WEBHOOK_TOKEN_FILE: needs BOTD_WEBHOOK_ADDR")
 	fault(c.SpoolDir != "" && c.DaemonAddress() == "", "BOTD_SPOOL_DIR: only signal-cli's daemon reads pictures from there; BOTD_SIGNAL_URL is not its address")
@@ -153,9 +151,8 @@ func (c *Config) Validate() error {
 		fault(true, "BOTD_PICTURE_HOSTS: %w", err)
 	}
 	fault(strings.ContainsFunc(c.UserAgent, unicode.IsControl), "BOTD_USER_AGENT: has a line break or another control character in it, which no header may have")
-	fault(!hostPort(c.AdminAddr, true), "BOTD_ADMIN_ADDR: %q is not host:port", c.AdminAddr)
 	for _, a := range c.UpstreamAllow {
-		fault(!hostPort(a, false), "BOTD_UPSTREAM_ALLOW: %q is not host:port", a)
+		fault(!reachable(a), "BOTD_UPSTREAM_ALLOW: %q is not host:port", a)
 	}
 	if c.SelftestGroup != "" {
 		id, err := internalID(c.SelftestGroup)
@@ -169,7 +166,7 @@ func (c *Config) Validate() error {
 // path of a unix socket; "" when Signal is reached through signal-cli-rest-api.
 func (c *Config) DaemonAddress() string {
 	switch u := c.SignalURL; {
-	case u.Scheme == "tcp" && hostPort(u.Host, false) && u.Path == "":
+	case u.Scheme == "tcp" && reachable(u.Host) && u.Path == "":
 		return u.Host
 	case u.Scheme == "unix" && u.Host == "" && filepath.IsAbs(u.Path):
 		return u.Path
@@ -219,8 +216,8 @@ func webAddress(u url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// hostPort reports whether address is host:port, or :port for every host.
-func hostPort(address string, everyHost bool) bool {
-	host, port, err := net.SplitHostPort(address)
-	return err == nil && port != "" && (host != "" || everyHost) && !strings.ContainsAny(host, "/ ")
+// reachable reports whether address is host:port, with a host.
+func reachable(address string) bool {
+	var a settings.HostPort
+	return a.UnmarshalText([]byte(address)) == nil && address[0] != ':'
 }

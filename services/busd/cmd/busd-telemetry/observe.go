@@ -24,7 +24,7 @@ func observe(ctx context.Context, o daemon.Observed) (*daemon.Observer, error) {
 	tel, err := telemetry.Start(ctx, telemetry.Options{
 		Service:   "busd",
 		Version:   o.Version,
-		AdminAddr: o.Config.AdminAddr,
+		AdminAddr: string(o.Config.AdminAddr),
 		Pprof:     o.Config.Pprof,
 		Log:       o.Log,
 		Ready:     o.Alive,

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strconv"
 	"strings"
 
@@ -32,9 +31,9 @@ type Config struct {
 
 	ReplyInvalid bool `env:"REPLY_INVALID" envDefault:"false" doc:"Tell the sender of a call that has a valid header, and a body that is invalid, what is wrong with it before it is disconnected. dbus-daemon says nothing."`
 
-	AdminAddr  string  `env:"ADMIN_ADDR" doc:"host:port where /livez, /readyz and /metrics are served, by busd-telemetry, which busd then becomes. Without it busd opens no port but those of its configuration."`
-	Pprof      bool    `env:"PPROF" envDefault:"false" doc:"Serve /debug/pprof/ beside them."`
-	TraceRatio float64 `env:"TRACE_RATIO" envDefault:"0.001" doc:"How many of all batches are traced while spans are exported (OTEL_EXPORTER_OTLP_ENDPOINT): 0 to 1."`
+	AdminAddr  settings.HostPort `env:"ADMIN_ADDR" doc:"host:port where /livez, /readyz and /metrics are served, by busd-telemetry, which busd then becomes. Without it busd opens no port but those of its configuration."`
+	Pprof      bool              `env:"PPROF" envDefault:"false" doc:"Serve /debug/pprof/ beside them."`
+	TraceRatio float64           `env:"TRACE_RATIO" envDefault:"0.001" doc:"How many of all batches are traced while spans are exported (OTEL_EXPORTER_OTLP_ENDPOINT): 0 to 1."`
 
 	LogLevel slog.Level `env:"LOG_LEVEL" envDefault:"WARN" doc:"DEBUG, INFO, WARN or ERROR. It is WARN because dbus-daemon says as little. No level has what is in messages."`
 
@@ -66,7 +65,6 @@ func (c *Config) Validate() error {
 	fault(c.BatchBytes < minBatchBytes, "BUSD_BATCH_BYTES: %s is too little, 1KiB is the least", c.BatchBytes)
 	fault(c.UserBytes < minUserBytes, "BUSD_USER_BYTES: %s is too little, 64KiB is the least", c.UserBytes)
 	fault(c.UserFDs < minUserFDs, "BUSD_USER_FDS: %d is too few, %d is the least", c.UserFDs, minUserFDs)
-	fault(c.AdminAddr != "" && !hostPort(c.AdminAddr), "BUSD_ADMIN_ADDR: %q is not host:port", c.AdminAddr)
 	fault(c.Pprof && c.AdminAddr == "", "BUSD_PPROF: needs BUSD_ADMIN_ADDR")
 	fault(!(c.TraceRatio >= 0 && c.TraceRatio <= 1), "BUSD_TRACE_RATIO: %v is not within 0 and 1", c.TraceRatio)
 	c.quotas = map[uint32]bus.Quota{}
@@ -112,10 +110,4 @@ func parseQuota(text string) (uint32, bus.Quota, error) {
 		return 0, bus.Quota{}, fmt.Errorf("%s is too little, 64KiB is the least", bytes)
 	}
 	return uint32(uid), bus.Quota{Bytes: int64(bytes), FDs: fds}, nil
-}
-
-// hostPort reports whether address is host:port, or :port for every host.
-func hostPort(address string) bool {
-	host, port, err := net.SplitHostPort(address)
-	return err == nil && port != "" && !strings.ContainsAny(host, "/ ")
 }
