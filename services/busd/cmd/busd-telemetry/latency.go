@@ -64,8 +64,8 @@ func (l latency) point(now time.Time, h *bus.Histogram, labels ...attribute.KeyV
 	}
 	last := len(h.Counts) - 1 // has no bound
 	for i, n := range h.Counts[:last] {
-		bound := bus.Bound(i)
-		if i > 0 && bus.Bound(i-1) < budget && budget < bound {
+		bound := bus.HistogramBound(i)
+		if i > 0 && bus.HistogramBound(i-1) < budget && budget < bound {
 			p.Bounds, p.BucketCounts = append(p.Bounds, budget.Seconds()), append(p.BucketCounts, 0)
 		}
 		p.Bounds, p.BucketCounts = append(p.Bounds, bound.Seconds()), append(p.BucketCounts, n)

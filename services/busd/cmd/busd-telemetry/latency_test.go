@@ -31,7 +31,7 @@ func TestNoBatchIsLostOnTheWayIntoTheHistogram(t *testing.T) {
 	// What may have been beyond the budget is not said to have kept it.
 	var want uint64
 	for i, n := range h.Counts {
-		if bus.Bound(i) <= budget {
+		if bus.HistogramBound(i) <= budget {
 			want += n
 		}
 	}

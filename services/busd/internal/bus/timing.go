@@ -34,8 +34,8 @@ type Histogram struct {
 	Sum    time.Duration
 }
 
-// Bound is the upper bound of Counts[i].
-func Bound(i int) time.Duration { return time.Microsecond << i }
+// HistogramBound is the upper bound of a Histogram's Counts[i].
+func HistogramBound(i int) time.Duration { return time.Microsecond << i }
 
 func (h *Histogram) add(d time.Duration) {
 	i := bits.Len64(uint64(d) / uint64(time.Microsecond))
