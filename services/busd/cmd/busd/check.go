@@ -12,7 +12,7 @@ import (
 	"quartet/services/busd/internal/busconf"
 	"quartet/services/busd/internal/catalog"
 	"quartet/services/busd/internal/daemon"
-	"quartet/services/busd/internal/wire"
+	"quartet/services/busd/internal/logs"
 )
 
 // check explains what a bus would do with a configuration file, or which rule
@@ -120,23 +120,14 @@ func explainServices(out io.Writer, l *daemon.Loaded) {
 		fmt.Fprintf(out, "  from %s%s\n", dir.Path, note)
 	}
 	all := catalog.New(catalog.Options{
-		Dirs:      l.Services,
-		ValidName: wire.ValidWellKnown,
-		Log:       slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: onlyText})),
+		Dirs: l.Services,
+		Log:  slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: logs.WithoutTime})),
 	}).Snapshot()
 	for _, name := range all.Names() {
 		e, _ := all.Lookup(name)
 		fmt.Fprintf(out, "  %-48s %s\n", name, cmp.Or(e.Exec, "is waited for")+unit(e.SystemdService))
 	}
 	fmt.Fprintf(out, "  %d in all\n", len(all.Names()))
-}
-
-// onlyText takes out of a log line what means nothing here.
-func onlyText(_ []string, a slog.Attr) slog.Attr {
-	if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
-		return slog.Attr{}
-	}
-	return a
 }
 
 func unit(name string) string {

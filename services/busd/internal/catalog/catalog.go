@@ -37,9 +37,7 @@ type Options struct {
 	// Dirs are in order of precedence: a name in an earlier one hides it in
 	// all later ones.
 	Dirs []Dir
-	// ValidName tells well-known bus names from other text.
-	ValidName func(name string) bool
-	Log       *slog.Logger
+	Log  *slog.Logger
 }
 
 // Entry is a service and the file that says so.
@@ -65,10 +63,9 @@ func (s *Snapshot) Names() []string { return s.names }
 
 // Catalog keeps the snapshot up to date.
 type Catalog struct {
-	validName func(string) bool
-	log       *slog.Logger
-	current   atomic.Pointer[Snapshot]
-	begun     atomic.Uint64 // scans begun so far
+	log     *slog.Logger
+	current atomic.Pointer[Snapshot]
+	begun   atomic.Uint64 // scans begun so far
 
 	turn chan struct{}      // holds a token while a scan runs
 	dirs []Dir              // owned by the holder of turn
@@ -79,11 +76,10 @@ type Catalog struct {
 // logged; a bus with no services is still a bus.
 func New(o Options) *Catalog {
 	c := &Catalog{
-		validName: o.ValidName,
-		log:       o.Log,
-		turn:      make(chan struct{}, 1),
-		dirs:      slices.Clone(o.Dirs),
-		read:      make(map[string]listing),
+		log:  o.Log,
+		turn: make(chan struct{}, 1),
+		dirs: slices.Clone(o.Dirs),
+		read: make(map[string]listing),
 	}
 	c.current.Store(&Snapshot{})
 	c.scan(context.Background())

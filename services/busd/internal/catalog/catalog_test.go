@@ -26,9 +26,8 @@ func open(t *testing.T, dirs ...catalog.Dir) desk {
 	t.Helper()
 	log := new(bytes.Buffer)
 	return desk{catalog.New(catalog.Options{
-		Dirs:      dirs,
-		ValidName: func(name string) bool { return strings.Contains(name, ".") && !strings.ContainsAny(name, ": ") },
-		Log:       slog.New(slog.NewTextHandler(log, nil)),
+		Dirs: dirs,
+		Log:  slog.New(slog.NewTextHandler(log, nil)),
 	}), log}
 }
 
@@ -327,9 +326,7 @@ func BenchmarkRefreshUnchanged(b *testing.B) {
 		}
 		_ = syscall.UtimesNano(file, []syscall.Timespec{old, old})
 	}
-	c := catalog.New(catalog.Options{
-		Dirs: []catalog.Dir{{Path: dir}}, ValidName: func(string) bool { return true }, Log: slog.New(slog.DiscardHandler),
-	})
+	c := catalog.New(catalog.Options{Dirs: []catalog.Dir{{Path: dir}}, Log: slog.New(slog.DiscardHandler)})
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := c.Refresh(b.Context()); err != nil {

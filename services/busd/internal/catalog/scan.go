@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"quartet/services/busd/internal/service"
+	"quartet/services/busd/internal/wire"
 )
 
 // listing is what is known of one directory: a record for every .service
@@ -138,7 +139,7 @@ func (c *Catalog) update(ctx context.Context, r *record, began time.Time) (there
 		r.settled = age > int64(settleTime)
 		s, err = service.Parse(text)
 	}
-	if err == nil && !c.validName(s.Name) {
+	if err == nil && !wire.ValidWellKnown(s.Name) {
 		err = fmt.Errorf("%q is not a well-known bus name", s.Name)
 	}
 	if err != nil {

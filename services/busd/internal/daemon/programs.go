@@ -16,7 +16,6 @@ import (
 	"quartet/services/busd/internal/busconf"
 	"quartet/services/busd/internal/catalog"
 	"quartet/services/busd/internal/spawn"
-	"quartet/services/busd/internal/wire"
 )
 
 // quiet is how long no file may change before what changed is read.
@@ -53,7 +52,7 @@ func (d *daemon) startPrograms(as *newUser) (err error) {
 // the configuration. A bus where nothing can be watched is still a bus.
 func (p *programs) openCatalog(l *Loaded) {
 	p.makeTransient(l.Config.ServiceDirs)
-	p.catalog = catalog.New(catalog.Options{Dirs: l.Services, ValidName: wire.ValidWellKnown, Log: p.d.log.Logger})
+	p.catalog = catalog.New(catalog.Options{Dirs: l.Services, Log: p.d.log.Logger})
 	var err error
 	p.watcher, err = catalog.NewWatcher(catalog.WatchOptions{Quiet: quiet, Changed: p.changed, Log: p.d.log.Logger})
 	if err != nil {

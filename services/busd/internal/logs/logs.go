@@ -53,7 +53,7 @@ func Open(o Options) *Log {
 	}
 	if o.Syslog != "" {
 		q := &queue{write: (&system{tag: o.Syslog}).write}
-		add(q, slog.NewTextHandler(&q.scratch, &slog.HandlerOptions{Level: o.Level, ReplaceAttr: withoutTime}))
+		add(q, slog.NewTextHandler(&q.scratch, &slog.HandlerOptions{Level: o.Level, ReplaceAttr: WithoutTime}))
 	}
 	switch len(handlers) {
 	case 0:
@@ -75,8 +75,9 @@ func (l *Log) Close(ctx context.Context) error {
 	return all
 }
 
-// withoutTime leaves out what the system's log adds itself.
-func withoutTime(groups []string, a slog.Attr) slog.Attr {
+// WithoutTime leaves time and level out of a line: the system's log adds them
+// itself.
+func WithoutTime(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
 		return slog.Attr{}
 	}
