@@ -2,6 +2,7 @@ package bus
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -185,7 +186,7 @@ func (b *Bus) start(service Service, r request) *refusal {
 func (b *Bus) startFailed(s *start, name, text string) {
 	b.stats.ActivationsFailed++
 	b.endStart(s)
-	b.log.Warn("activation failed", "name", s.service.Name, "error", name, "err", text)
+	b.log.Warn("activation failed", slog.String("name", s.service.Name), slog.String("error_name", name), slog.String("err", text))
 	for i := range s.waiting {
 		if r := &s.waiting[i]; r.from != nil {
 			b.sendError(r.from, r.serial, name, text)

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -40,7 +41,7 @@ func (b *Bus) sayToSystemd() {
 	}
 	header, _, _ := wire.Frame(data)
 	if why := b.start(Service{Name: systemdName}, request{message: data, header: header}); why != nil {
-		b.log.Warn("systemd cannot be asked to start a unit", "err", why.text)
+		b.log.Warn("systemd cannot be asked to start a unit", slog.String("err", why.text))
 	}
 }
 

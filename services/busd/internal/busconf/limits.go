@@ -144,7 +144,7 @@ func (l *Limits) Get(name string) (int64, bool) {
 func (l *Limits) Set(name, value string) error {
 	field := l.field(name)
 	if field == nil {
-		return fmt.Errorf("limit %q is unknown", name)
+		return fmt.Errorf("limit %q is unknown: there are %s", name, strings.Join(LimitNames(), ", "))
 	}
 	// ParseInt would also take Go's underscores.
 	n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", "?"), 0, 64)

@@ -31,7 +31,7 @@ func open(a address.Address, timeout time.Duration) (net.Conn, error) {
 		}
 		return conn, nil
 	}
-	return nil, fmt.Errorf("no transport %q here", a.Transport)
+	return nil, fmt.Errorf("no transport %q here: it can be unix, tcp or nonce-tcp", a.Transport)
 }
 
 func openTCP(a address.Address, timeout time.Duration) (net.Conn, error) {

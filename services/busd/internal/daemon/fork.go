@@ -61,7 +61,7 @@ func background(o Options, args []string) error {
 	var said report
 	if err := json.NewDecoder(read).Decode(&said); err != nil {
 		state, waitErr := process.Wait()
-		return errors.Join(fmt.Errorf("the process in the background ended at its start: %v", state), waitErr)
+		return errors.Join(fmt.Errorf("the process in the background ended at its start: %v; start it with --nofork to see why", state), waitErr)
 	}
 	if said.Error != "" {
 		return errors.New(said.Error)

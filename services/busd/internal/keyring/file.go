@@ -67,8 +67,8 @@ func private(fd int, path string, kind uint32) error {
 		return &os.PathError{Op: "stat", Path: path, Err: err}
 	}
 	switch {
-	case st.Mode&unix.S_IFMT != kind:
-		return fmt.Errorf("%s is not what it should be: want a directory with plain files", path)
+	case st.Mode&unix.S_IFMT != kind: // of a file: only a directory is opened as one
+		return fmt.Errorf("%s is no plain file: remove it", path)
 	case int(st.Uid) != os.Geteuid():
 		return fmt.Errorf("%s belongs to user %d, and not to %d as it must", path, st.Uid, os.Geteuid())
 	case st.Mode&0o077 != 0:

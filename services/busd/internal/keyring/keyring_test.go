@@ -244,7 +244,7 @@ func TestOtherKindsOfFilesAreRefused(t *testing.T) {
 		if err := unix.Mkfifo(f.file, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f.wantRefused(t, "plain files")
+		f.wantRefused(t, "no plain file")
 	})
 	t.Run("directory is a file", func(t *testing.T) {
 		f := newFixture(t)
