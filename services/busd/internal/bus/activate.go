@@ -59,11 +59,11 @@ const (
 // starts are the activations that are under way, by the name that is awaited.
 type starts struct {
 	byName  map[string]*start
-	owned   []string // names that came while a message was handled
+	come    []string // names that came while a message was handled
 	waiting int      // requests in all of them
 
-	looking []*looker // for names that may be known in a moment, in order
-	claims  int       // of names that may be allowed in a moment
+	refreshing []*refresh // for names that may be known in a moment, in order
+	claims     int        // of names that may be allowed in a moment
 }
 
 func (s *starts) len() int { return len(s.byName) }
@@ -126,8 +126,8 @@ func (b *Bus) toAbsent(p *Peer, m *wire.Message) *refusal {
 	if b.handled.fds != nil {
 		b.handled.fds.refs++
 	}
-	if !known || b.starts.looksFor(m.Destination) { // behind those that came before
-		return b.lookAgain(m.Destination, r)
+	if !known || b.starts.isRefreshing(m.Destination) { // behind those that came before
+		return b.awaitRefresh(m.Destination, r)
 	}
 	return b.start(service, r)
 }
@@ -202,7 +202,7 @@ func (b *Bus) endStart(s *start) {
 }
 
 // forgetStarts takes the requests of a peer that leaves out of all starts,
-// which go on.
+// which go on. Those that await a refresh stay: found sees that it has left.
 func (b *Bus) forgetStarts(p *Peer) {
 	for _, s := range b.starts.byName {
 		s.waiting = slices.DeleteFunc(s.waiting, func(r request) bool {

@@ -82,14 +82,14 @@ func (b *Bus) answerAuth(p *Peer, at int, answers []byte) {
 // fetchCookie has a cookie made elsewhere; the peer is not read meanwhile.
 func (b *Bus) fetchCookie(p *Peer) {
 	p.paused = true
-	b.await(p)
+	b.setEvents(p)
 	b.opt.Cookie(func(c Cookie) {
 		b.Post(func() {
 			if p.state != authenticating {
 				return
 			}
 			p.paused = false
-			b.await(p)
+			b.setEvents(p)
 			at := len(b.sending.arena)
 			answers, err := p.auth.Deliver(c, b.sending.arena)
 			b.answerAuth(p, at, answers)

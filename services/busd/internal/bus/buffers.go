@@ -69,8 +69,8 @@ func (b *Bus) newBody(size int) *body {
 	return &body{data: b.memory.buffers.get(size), refs: 1}
 }
 
-// release gives back one use of a body.
-func (b *Bus) release(big *body) {
+// releaseBody gives back one use of a body.
+func (b *Bus) releaseBody(big *body) {
 	if big.refs--; big.refs > 0 {
 		return
 	}

@@ -71,29 +71,3 @@ func (b *Bus) findOwn(x *match.Index[*Peer], to *Peer) {
 	}
 	x.Find(&v.subject, v.pick)
 }
-
-// give queues a message of the bus itself, on the account of whoever gets it.
-func (b *Bus) give(to *Peer, k packet) {
-	fds := len(k.descriptors())
-	if fds > 0 && !to.fdsAllowed {
-		return
-	}
-	if !b.takes(to.user, to, k.size(), fds) {
-		b.stats.OverLimit++
-		return
-	}
-	k.payer = to.user
-	b.queue(to, k)
-}
-
-// mayHear asks the policy whether a peer may have the message of the bus
-// itself that readBack has read.
-func (b *Bus) mayHear(to *Peer) policy.Verdict {
-	if to.policy == nil || to.policy.ReceivesAll() {
-		return policy.Verdict{Allow: true}
-	}
-	pm := policyMessage(&b.own.echo, b.own.echo.Type != wire.Signal)
-	return to.policy.CanReceive(&pm, busNames, false)
-}
-
-var busNames = policy.Names{policy.Driver}

@@ -3,10 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -54,22 +51,6 @@ func (b *Bus) drop(p *Peer, r reason, why error) {
 	b.log.LogAttrs(context.Background(), slog.LevelWarn, "connection ended by the bus", slog.String("reason", Reasons[r]), slog.Any("err", why), slog.Any("peer", p))
 }
 
-// loggedNames is how many of a peer's names a line of the log has at most: it
-// may own thousands.
-const loggedNames = 16
-
-// LogValue is the peer for logs: enough to find the program.
-func (p *Peer) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.String("name", p.label())}
-	if p.who.known {
-		attrs = append(attrs, slog.Uint64("uid", uint64(p.who.uid)), slog.Int("pid", int(p.who.pid)), slog.String("program", p.program()))
-	}
-	if len(p.owned) > 0 {
-		attrs = append(attrs, slog.Any("owns", p.owned[:min(len(p.owned), loggedNames)]))
-	}
-	return slog.GroupValue(attrs...)
-}
-
 // bury sees off everybody who has left: others are told in the order in which
 // it matters, names first.
 func (b *Bus) bury() {
@@ -101,7 +82,7 @@ func (b *Bus) buryOne(p *Peer) {
 	}
 	if p.in.big != nil {
 		p.user.incoming -= len(p.in.big.data)
-		b.release(p.in.big)
+		b.releaseBody(p.in.big)
 	}
 	waiting := p.in.fds
 	b.hold(p, nil)
@@ -128,14 +109,14 @@ func (b *Bus) end() {
 	b.loop.stopping = true
 	b.deliver()
 	b.posted.close()
-	b.calls()
+	b.runPosted()
 	b.deliver()
 	for _, p := range b.peers.byFD {
 		if p != nil && p.state != gone {
 			b.drop(p, reasonStop, nil)
 		}
 	}
-	for _, p := range b.peers.leaving {
+	for _, p := range b.peers.leaving { // nobody is left who would have to be told
 		b.discard(&p.out)
 		closeAll(p.in.fds)
 		rawio.Close(p.fd)
@@ -148,18 +129,4 @@ func (b *Bus) end() {
 	}
 	b.posted.free()
 	b.loop.poll.Close()
-}
-
-// program is the command of a peer's process, for logs.
-func (p *Peer) program() string {
-	comm, err := commOf(p.who.pid)
-	if err != nil {
-		return fmt.Sprintf("unknown (%v)", err)
-	}
-	return comm
-}
-
-func commOf(pid int32) (string, error) {
-	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	return strings.TrimSpace(string(comm)), err
 }

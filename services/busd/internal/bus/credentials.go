@@ -2,6 +2,8 @@ package bus
 
 import (
 	"fmt"
+	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"unsafe"
@@ -94,4 +96,34 @@ func (p *Peer) login() string {
 	}
 	p.loggedIn = s
 	return s
+}
+
+// loggedNames is how many of a peer's names a line of the log has at most: it
+// may own thousands.
+const loggedNames = 16
+
+// LogValue is the peer for logs: enough to find the program.
+func (p *Peer) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("name", p.label())}
+	if p.who.known {
+		attrs = append(attrs, slog.Uint64("uid", uint64(p.who.uid)), slog.Int("pid", int(p.who.pid)), slog.String("program", p.program()))
+	}
+	if len(p.owned) > 0 {
+		attrs = append(attrs, slog.Any("owns", p.owned[:min(len(p.owned), loggedNames)]))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// program is the command of a peer's process, for logs.
+func (p *Peer) program() string {
+	comm, err := commOf(p.who.pid)
+	if err != nil {
+		return fmt.Sprintf("unknown (%v)", err)
+	}
+	return comm
+}
+
+func commOf(pid int32) (string, error) {
+	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return strings.TrimSpace(string(comm)), err
 }

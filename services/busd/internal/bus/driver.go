@@ -101,7 +101,7 @@ func (b *Bus) drive(p *Peer, m *wire.Message) *refusal {
 		}
 		found = true
 		if call := in.method(m.Member); call != nil {
-			return b.call(p, m, call)
+			return b.callMethod(p, m, call)
 		}
 	}
 	if !found {
@@ -110,7 +110,7 @@ func (b *Bus) drive(p *Peer, m *wire.Message) *refusal {
 	return refused(unknownMethod, "%s does not understand message %s", BusName, m.Member)
 }
 
-func (b *Bus) call(p *Peer, m *wire.Message, call *method) *refusal {
+func (b *Bus) callMethod(p *Peer, m *wire.Message, call *method) *refusal {
 	switch {
 	case call.canonical && m.Path != BusPath:
 		return refused(accessDenied, "Method '%s' is only available at the canonical object path '%s'", call.name, BusPath)
@@ -141,7 +141,7 @@ func (b *Bus) maySpeak(p *Peer, m *wire.Message) *refusal {
 func (b *Bus) toNobody(p *Peer, m *wire.Message) *refusal {
 	if m.Interface == peerInterface.name || m.Interface == "" {
 		if call := peerInterface.method(m.Member); call != nil {
-			return b.call(p, m, call)
+			return b.callMethod(p, m, call)
 		}
 	}
 	return refused(unknownMethod, "Method %q with signature %q on interface %q doesn't exist", m.Member, m.Signature, m.Interface)

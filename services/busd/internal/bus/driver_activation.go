@@ -14,7 +14,7 @@ func (b *Bus) startServiceByName(p *Peer, d *wire.Decoder) *refusal {
 	}
 	service, known := b.service(name)
 	if !known && b.changing() {
-		return b.lookAgain(name, request{from: p, serial: b.handled.msg.Serial, quiet: b.handled.msg.Flags&wire.NoReplyExpected != 0})
+		return b.awaitRefresh(name, request{from: p, serial: b.handled.msg.Serial, quiet: b.handled.msg.Flags&wire.NoReplyExpected != 0})
 	}
 	if !known {
 		return unknownService(name)

@@ -27,7 +27,7 @@ type Now struct {
 
 // Stats is a copy of what was counted.
 func (b *Bus) Stats() Stats {
-	b.lookAll()
+	b.lookAll() // or what was received meanwhile would count as waiting
 	s := b.stats
 	s.Now = Now{
 		Connections: b.peers.completed, Incomplete: b.accepting.incomplete, Names: b.names.Len(), Rules: b.matching.rules.Len(),

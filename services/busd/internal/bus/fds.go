@@ -3,7 +3,8 @@ package bus
 import "quartet/services/busd/internal/rawio"
 
 // fdSet is the file descriptors of one message. Whoever has yet to be sent them
-// holds a use, and the last one closes them: this is the only place that does.
+// holds a use, and the last one closes them. Those that no message has claimed
+// yet are a peer's.
 type fdSet struct {
 	fds  []int
 	refs int

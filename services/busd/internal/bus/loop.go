@@ -104,7 +104,7 @@ func (b *Bus) event(fd int, events uint32, alone bool) {
 		b.drain(p)
 	}
 	switch {
-	case events&^rawio.Out == 0 || p.state == gone || p.served == b.loop.turn:
+	case events&^rawio.Out == 0 || p.state == gone || p.served == b.loop.turn: // nothing to read, or it has had its share
 	case p.paused: // it has hung up: that is heard in any case
 		b.drop(p, reasonClosed, nil)
 	default:
@@ -116,7 +116,7 @@ func (b *Bus) event(fd int, events uint32, alone bool) {
 // closed in this very turn.
 func (b *Bus) otherEvent(fd int) {
 	if fd == b.posted.fd {
-		b.calls()
+		b.runPosted()
 		return
 	}
 	defer b.rescue(nil)

@@ -1,10 +1,8 @@
 package bus
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"quartet/services/busd/internal/wire"
 )
@@ -130,8 +128,4 @@ func (b *Bus) stitched(p *Peer) packet {
 	b.handled.stitched = packet{at: at, n: len(b.sending.arena) - at, big: b.handled.big, fds: b.handled.fds}
 	b.handled.made = true
 	return b.handled.stitched
-}
-
-func (b *Bus) logPeer(p *Peer, text string, attrs ...slog.Attr) {
-	b.log.LogAttrs(context.Background(), slog.LevelWarn, text, append(attrs, slog.Any("peer", p))...)
 }

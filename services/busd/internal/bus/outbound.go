@@ -1,6 +1,9 @@
 package bus
 
 import (
+	"context"
+	"log/slog"
+
 	"golang.org/x/sys/unix"
 
 	"quartet/services/busd/internal/rawio"
@@ -119,7 +122,7 @@ func (b *Bus) flush() {
 			b.send(p)
 		}
 		b.sending.dirty = b.sending.dirty[:l-1]
-		b.forget(&p.out)
+		b.endShare(&p.out)
 	}
 	b.sending.to = nil
 	b.sending.arena = b.sending.arena[:0]
@@ -137,8 +140,8 @@ func (b *Bus) flushEarly() {
 	}
 }
 
-// forget ends the turn of a peer's queue.
-func (b *Bus) forget(o *outbound) {
+// endShare ends what a peer's queue has had of the turn.
+func (b *Bus) endShare(o *outbound) {
 	for i := range o.turn {
 		if k := &o.turn[i]; k.fds != nil {
 			if k.charged {
@@ -148,7 +151,7 @@ func (b *Bus) forget(o *outbound) {
 			b.releaseFDs(k.fds)
 		}
 		if k := &o.turn[i]; k.big != nil {
-			b.release(k.big)
+			b.releaseBody(k.big)
 		}
 		o.turn[i] = packet{}
 	}
@@ -158,7 +161,9 @@ func (b *Bus) forget(o *outbound) {
 	}
 }
 
-const tooManyRefs = "message dropped: its file descriptors are sockets nested too deeply, or more are sent and not received than this process may open (LimitNOFILE)"
+func (b *Bus) logTooManyRefs(p *Peer) {
+	b.log.LogAttrs(context.Background(), slog.LevelWarn, "message dropped: its file descriptors are sockets nested too deeply, or more are sent and not received than this process may open (LimitNOFILE)", slog.Any("peer", p))
+}
 
 // send gives the socket the turn's packets, behind what waits already.
 func (b *Bus) send(p *Peer) {
@@ -175,7 +180,7 @@ func (b *Bus) send(p *Peer) {
 			// message's fault, not the recipient's (CVE-2014-3532). The kernel says
 			// the same where those that it was given and nobody has read yet are
 			// more than this process may open.
-			b.logPeer(p, tooManyRefs)
+			b.logTooManyRefs(p)
 			left = left[1:]
 			continue
 		default:
@@ -208,7 +213,7 @@ func (b *Bus) unsendable(p *Peer, err error) {
 	}
 	p.out.shut = true
 	b.discard(&p.out)
-	b.await(p)
+	b.setEvents(p)
 }
 
 func (k *packet) descriptors() []int {

@@ -101,9 +101,9 @@ func (b *Bus) sender(p *Peer) string {
 // notActive stands for the name of a peer that has none yet.
 const notActive = ":not.active.yet"
 
-// await sets what the peer's socket is waited for: to be read, unless it is
+// setEvents sets what the peer's socket is waited for: to be read, unless it is
 // paused, and to take what waits for the peer.
-func (b *Bus) await(p *Peer) {
+func (b *Bus) setEvents(p *Peer) {
 	var events uint32
 	if !p.paused {
 		events |= rawio.In

@@ -53,8 +53,8 @@ func (b *Bus) Do(fn func()) bool {
 	return true
 }
 
-// calls runs what was posted.
-func (b *Bus) calls() {
+// runPosted runs what was posted.
+func (b *Bus) runPosted() {
 	var count [8]byte
 	_, _ = unix.Read(b.posted.fd, count[:])
 	b.posted.mu.Lock()

@@ -120,7 +120,7 @@ func (b *Bus) awaitMessage(p *Peer) {
 		limit := b.settings.Limits.PendingFDTimeout
 		p.late.fire = func() {
 			if p.in.ready { // a message of theirs has come, and waits for its turn
-				b.set(&p.late, max(limit, time.Millisecond))
+				b.set(&p.late, max(limit, time.Millisecond)) // due at once it would be so again and again, in this turn
 				return
 			}
 			b.drop(p, reasonLate, errPendingFD)
@@ -245,7 +245,7 @@ func (b *Bus) receiveBig(p *Peer) {
 	in.big, in.got = nil, 0
 	p.user.incoming -= len(big.data)
 	b.message(p, big.data[:big.header], big.data[big.header:], big)
-	b.release(big)
+	b.releaseBody(big)
 	if p.state != gone {
 		b.dropSurplus(p, nil)
 	}

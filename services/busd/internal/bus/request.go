@@ -25,41 +25,41 @@ func (b *Bus) changing() bool {
 	return b.opt.Activation.Changing != nil && b.opt.Activation.Changing()
 }
 
-// A looker is a request for a name that waits until the service files were
+// A refresh is a request for a name that waits until the service files were
 // read anew.
-type looker struct {
+type refresh struct {
 	name string
 	request
 }
 
-func (s *starts) looksFor(name string) bool {
-	return slices.ContainsFunc(s.looking, func(l *looker) bool { return l.name == name })
+func (s *starts) isRefreshing(name string) bool {
+	return slices.ContainsFunc(s.refreshing, func(l *refresh) bool { return l.name == name })
 }
 
-// lookAgain lets a request wait until the service files were read anew, or the
+// awaitRefresh lets a request wait until the service files were read anew, or the
 // name has come by itself.
-func (b *Bus) lookAgain(name string, r request) *refusal {
-	if limit := b.settings.Limits.MaxPendingServiceStarts; len(b.starts.looking) >= limit {
+func (b *Bus) awaitRefresh(name string, r request) *refusal {
+	if limit := b.settings.Limits.MaxPendingServiceStarts; len(b.starts.refreshing) >= limit {
 		b.endRequest(&r)
 		if _, known := b.service(name); known { // it would have come behind others
 			return tooManyStarts(name, limit)
 		}
 		return unknownService(name)
 	}
-	l := &looker{strings.Clone(name), r}
-	b.starts.looking = append(b.starts.looking, l)
-	b.opt.Activation.Refresh(func() { b.Post(func() { b.looked(l) }) })
+	l := &refresh{strings.Clone(name), r}
+	b.starts.refreshing = append(b.starts.refreshing, l)
+	b.opt.Activation.Refresh(func() { b.Post(func() { b.refreshed(l) }) })
 	return nil
 }
 
-// looked goes on with a request when the service files were read, and with
+// refreshed goes on with a request when the service files were read, and with
 // those before it for the same name, whose answer is known now as well.
-func (b *Bus) looked(l *looker) {
-	if !slices.Contains(b.starts.looking, l) { // the name has come by itself
+func (b *Bus) refreshed(l *refresh) {
+	if !slices.Contains(b.starts.refreshing, l) { // the name has come by itself
 		return
 	}
-	var ready []*looker
-	b.starts.looking = slices.DeleteFunc(b.starts.looking, func(other *looker) bool {
+	var ready []*refresh
+	b.starts.refreshing = slices.DeleteFunc(b.starts.refreshing, func(other *refresh) bool {
 		isReady := other.name == l.name && !slices.Contains(ready, l)
 		if isReady {
 			ready = append(ready, other)
@@ -96,11 +96,11 @@ func (b *Bus) found(name string, r *request) {
 	}
 }
 
-// resumeLooking gives the owner of a name the messages for which service files
+// resumeRefreshing gives the owner of a name the messages for which service files
 // are being read: those that are sent from now on must not overtake them.
-func (b *Bus) resumeLooking(name string) {
-	var come []*looker
-	b.starts.looking = slices.DeleteFunc(b.starts.looking, func(l *looker) bool {
+func (b *Bus) resumeRefreshing(name string) {
+	var come []*refresh
+	b.starts.refreshing = slices.DeleteFunc(b.starts.refreshing, func(l *refresh) bool {
 		comes := l.name == name && l.message != nil && l.from.state == active
 		if comes {
 			come = append(come, l)
@@ -140,24 +140,24 @@ func (b *Bus) unchargeRequest(r *request) {
 // started notes that a name has come; what waited for it goes on when the
 // message that brought it is handled.
 func (b *Bus) started(name string) {
-	if b.starts.byName[name] != nil || b.starts.looksFor(name) {
-		b.starts.owned = append(b.starts.owned, name)
+	if b.starts.byName[name] != nil || b.starts.isRefreshing(name) {
+		b.starts.come = append(b.starts.come, name)
 	}
 }
 
 // resume goes on with everything that waited for a name. What cannot be
 // delivered after all is an error of its sender alone (CVE-2014-3477).
 func (b *Bus) resume() {
-	if len(b.starts.owned) == 0 {
+	if len(b.starts.come) == 0 {
 		return
 	}
-	for len(b.starts.owned) > 0 {
-		name := b.starts.owned[0]
-		b.starts.owned = b.starts.owned[1:]
+	for len(b.starts.come) > 0 {
+		name := b.starts.come[0]
+		b.starts.come = b.starts.come[1:]
 		if b.find(name) == nil {
 			continue
 		}
-		b.resumeLooking(name)
+		b.resumeRefreshing(name)
 		s := b.starts.byName[name]
 		if s == nil {
 			continue
@@ -167,7 +167,7 @@ func (b *Bus) resume() {
 			b.resumeOne(name, &s.waiting[i])
 		}
 	}
-	b.starts.owned = nil
+	b.starts.come = nil
 }
 
 func (b *Bus) resumeOne(name string, r *request) {

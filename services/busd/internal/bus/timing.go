@@ -140,7 +140,7 @@ func (b *Bus) endTurn() {
 		l.Total.add(total)
 		l.Own.add(total - c.sending)
 		if b.opt.Sample > 0 && b.opt.OnBatch != nil {
-			if b.clock.sampled++; b.clock.sampled%b.opt.Sample == 0 {
+			if c.sampled++; c.sampled%b.opt.Sample == 0 {
 				b.opt.OnBatch(Batch{Peer: t.peer.label(), Began: b.loop.now, Phase: d, Total: total, Own: total - c.sending, Messages: int(t.messages)})
 			}
 		}

@@ -50,7 +50,7 @@ func (b *Bus) lent(p *Peer, d debt) {
 	}
 	p.out.lent = append(p.out.lent, d)
 	u.debts++
-	if u.every != lookEvery || u.look.index == 0 {
+	if u.every != lookEvery || u.look.index == 0 { // looks have become rare, or there are none
 		u.every = lookEvery
 		if u.look.fire == nil {
 			u.look.fire = b.lookRegularly

@@ -37,7 +37,7 @@ func (b *Bus) keep(p *Peer, packets []packet, sent int) {
 		sent = 0
 	}
 	if began {
-		b.await(p)
+		b.setEvents(p)
 		b.watchStall(p)
 	}
 }
@@ -118,7 +118,9 @@ func (b *Bus) drain(p *Peer) {
 		case err == rawio.ErrAgain:
 			return
 		case err == unix.ETOOMANYREFS:
-			b.logPeer(p, tooManyRefs)
+			b.logTooManyRefs(p)
+			// A big body behind it is the same message's: one with descriptors has a
+			// chunk of its own.
 			if n = len(o.waiting[0].data); len(o.waiting) > 1 && o.waiting[1].big != nil {
 				n += len(o.waiting[1].data) - o.waiting[1].from
 			}
@@ -135,7 +137,7 @@ func (b *Bus) drain(p *Peer) {
 			return
 		}
 	}
-	b.await(p)
+	b.setEvents(p)
 }
 
 // advance takes n bytes off what waits: the socket has taken them, or they are
@@ -193,7 +195,7 @@ func shift[T any](s []T, n int) []T {
 
 func (b *Bus) freeChunk(c *chunk) {
 	if c.big != nil {
-		b.release(c.big)
+		b.releaseBody(c.big)
 	} else {
 		b.memory.buffers.put(c.data)
 	}

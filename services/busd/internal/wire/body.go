@@ -304,7 +304,7 @@ func (w *walk) array(sig string, ends *typeEnds, i, end, depth int) bool {
 	w.b = all[:stop]
 	switch code {
 	case '{', '(':
-		if depth+1 >= maxTotalNesting && n > 0 {
+		if depth+1 >= maxTotalNesting && n > 0 { // an empty array holds no entry
 			return w.tooDeep()
 		}
 		for w.pos < stop {
