@@ -157,7 +157,7 @@ func TestBigMessagesOfSeveralSenders(t *testing.T) {
 
 // Half a message says nothing to anybody, however long, and its sender may
 // leave in the middle.
-func TestHalfMessages(t *testing.T) {
+func TestHalfAMessageIsNoMessage(t *testing.T) {
 	b := start(t, allowAll+wide)
 	to := b.dial()
 	for _, size := range []int{10, 5000, 40000, 1 << 20} {

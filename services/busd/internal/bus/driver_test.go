@@ -200,7 +200,7 @@ func TestPropertiesOfTheBus(t *testing.T) {
 }
 
 // The description of every object of the bus is XML that names what is there.
-func TestIntrospection(t *testing.T) {
+func TestIntrospectionNamesWhatIsThere(t *testing.T) {
 	c := start(t, allowAll).dial()
 	for path, child := range map[string]string{"/": "org/freedesktop/DBus", "/org": "freedesktop/DBus", "/org/freedesktop": "DBus", client.DriverPath: "", "/elsewhere": ""} {
 		m := get(c.Call(wire.Header{Path: path, Interface: "org.freedesktop.DBus.Introspectable", Member: "Introspect", Destination: client.DriverName}, nil))(t)
@@ -234,7 +234,7 @@ func TestIntrospection(t *testing.T) {
 	}
 }
 
-func TestCredentials(t *testing.T) {
+func TestCredentialsAreTheKernels(t *testing.T) {
 	b := start(t, allowAll)
 	c, fds := b.dial(), b.dial(client.Options{FDs: true})
 	for _, asker := range []*client.Conn{c, fds} {
@@ -314,7 +314,7 @@ func TestCredentialsOfAProcessThatIsGone(t *testing.T) {
 	}
 }
 
-func TestStats(t *testing.T) {
+func TestStatsTellWhatThereIs(t *testing.T) {
 	b := start(t, allowAll)
 	c, other := b.dial(), b.dial()
 	must(t, c.AddMatch("type='signal',member='S'"))
@@ -419,7 +419,7 @@ func TestPrivilegedMethods(t *testing.T) {
 	}
 }
 
-func TestVerbose(t *testing.T) {
+func TestVerboseSwitchesTheLog(t *testing.T) {
 	var on []bool
 	b := start(t, allowAll, func(o *busOptions) { o.Verbose = func(is bool) { on = append(on, is) } })
 	c := b.dial()

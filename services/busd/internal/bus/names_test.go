@@ -182,7 +182,7 @@ func stringList(t testing.TB, c *client.Conn, member string, arg ...string) (lis
 	return list
 }
 
-func TestListNames(t *testing.T) {
+func TestListNamesHasEverybody(t *testing.T) {
 	b := start(t, allowAll)
 	p, q := b.dial(), b.dial()
 	get(q.RequestName("com.example.A", 0))(t)

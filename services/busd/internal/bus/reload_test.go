@@ -183,7 +183,7 @@ var reloadCall = wire.Header{Type: wire.MethodCall, Path: client.DriverPath, Int
 
 // Report 23: ReloadConfig returns when the configuration is applied, or with
 // why it was not.
-func TestReloadConfig(t *testing.T) {
+func TestReloadConfigIsAnsweredWhenItIsApplied(t *testing.T) {
 	var b *bed
 	fault := errors.New("bus-\xff.conf:7: limit \"x\" is unknown")
 	again := false

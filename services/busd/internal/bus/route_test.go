@@ -79,7 +79,7 @@ func TestUnknownFieldsAreNotForwarded(t *testing.T) {
 }
 
 // The verdicts on what cannot be delivered, which are dbus-daemon's.
-func TestNobodyThere(t *testing.T) {
+func TestACallToNobodyIsRefused(t *testing.T) {
 	b := start(t, allowAll)
 	c := b.dial()
 	for _, name := range []string{"com.example.Nobody", ":1.4711", "a.%n%s.b"} {
@@ -114,7 +114,7 @@ func TestFormatsInNamesAreText(t *testing.T) {
 
 // A message of a type that does not exist yet is refused where it is for
 // somebody.
-func TestUnknownTypes(t *testing.T) {
+func TestMessagesOfUnknownTypesAreRefused(t *testing.T) {
 	b := start(t, allowAll)
 	from, to := b.dial(), b.dial()
 	for _, destination := range []string{to.Name, client.DriverName, "com.example.Nobody"} {
@@ -195,7 +195,7 @@ func TestSenderHearsItsOwnBroadcast(t *testing.T) {
 	}
 }
 
-func TestSelfCall(t *testing.T) {
+func TestAPeerMayCallItself(t *testing.T) {
 	c := start(t, allowAll).dial()
 	serial := get(c.Send(call(c.Name, "M"), nil))(t)
 	m := next(t, c)

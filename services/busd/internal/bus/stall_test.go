@@ -147,7 +147,7 @@ func TestWhoKeepsUpLateStays(t *testing.T) {
 
 // Over max_outgoing_bytes callers are refused, broadcasts are left out, and
 // the recipient stays.
-func TestMaxOutgoingBytes(t *testing.T) {
+func TestBeyondMaxOutgoingBytesSendersAreRefused(t *testing.T) {
 	b := start(t, allowAll+`<limit name="max_outgoing_bytes">100000</limit>`)
 	from, to := b.dial(), b.dial()
 	get(to.RequestName("com.example.To", 0))(t)
