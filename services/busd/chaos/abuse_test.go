@@ -39,7 +39,7 @@ func (c *chaos) stall(ctx context.Context) {
 // handshake is all that a client sends until it has a name.
 func handshake() []byte {
 	auth := "\x00AUTH EXTERNAL " + hex.EncodeToString([]byte(strconv.Itoa(os.Getuid()))) + "\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n"
-	hello := wire.Header{Type: wire.MethodCall, Serial: 1, Path: client.DriverPath, Interface: client.DriverName, Member: "Hello", Destination: client.DriverName}
+	hello := wire.Header{Type: wire.MethodCall, Serial: 1, Path: wire.BusPath, Interface: wire.BusName, Member: "Hello", Destination: wire.BusName}
 	return append([]byte(auth), client.Marshal(hello, nil)...)
 }
 

@@ -212,7 +212,7 @@ func (c *chaos) idle() {
 // stats asks Debug.Stats.
 func (c *chaos) stats() map[string]uint32 {
 	c.t.Helper()
-	reply, err := c.control.Call(wire.Header{Path: client.DriverPath, Interface: "org.freedesktop.DBus.Debug.Stats", Member: "GetStats", Destination: client.DriverName}, nil)
+	reply, err := c.control.Call(wire.Header{Path: wire.BusPath, Interface: "org.freedesktop.DBus.Debug.Stats", Member: "GetStats", Destination: wire.BusName}, nil)
 	if err != nil {
 		c.t.Fatalf("the bus does not answer: %v\n%s", err, tail(c.bus.Log(), 40))
 	}

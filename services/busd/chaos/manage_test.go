@@ -98,7 +98,7 @@ func (c *chaos) activate(s struct{ name, exec, failure string }) {
 	defer conn.Close()
 	open := map[uint32]bool{}
 	for _, h := range []wire.Header{
-		{Path: client.DriverPath, Interface: client.DriverName, Member: "StartServiceByName", Destination: client.DriverName, Signature: "su"},
+		{Path: wire.BusPath, Interface: wire.BusName, Member: "StartServiceByName", Destination: wire.BusName, Signature: "su"},
 		{Path: path, Interface: iface, Member: "Do", Destination: s.name, Signature: "su"},
 	} {
 		h.Type = wire.MethodCall

@@ -37,7 +37,7 @@ func (l *ledger) answered(m *client.Message) (served bool, err error) {
 		return false, fmt.Errorf("an answer to call %d, which has one already or was never made: %s from %s", m.ReplySerial, m.ErrorName, m.Sender)
 	}
 	delete(l.open, m.ReplySerial)
-	if m.Sender == client.DriverName {
+	if m.Sender == wire.BusName {
 		return false, nil
 	}
 	values := m.Values()

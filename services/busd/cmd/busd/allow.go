@@ -24,7 +24,7 @@ type party struct {
 	names    policy.Names
 }
 
-func (p *party) isBus() bool { return len(p.names) == 1 && p.names[0] == policy.Driver }
+func (p *party) isBus() bool { return len(p.names) == 1 && p.names[0] == wire.BusName }
 
 // parseQuestion reads the three arguments of --would-allow.
 func parseQuestion(sender, receiver, message string) (q question, err error) {
@@ -37,11 +37,11 @@ func parseQuestion(sender, receiver, message string) (q question, err error) {
 	if q.receiver, err = parseParty(receiver); err != nil {
 		return q, fmt.Errorf("RECEIVER: %w", err)
 	}
-	q.message.Type = policy.MethodCall
+	q.message.Type = wire.MethodCall
 	if err := eachPair(message, q.set); err != nil {
 		return q, fmt.Errorf("MESSAGE: %w", err)
 	}
-	if q.message.Destination == "" && q.message.Type != policy.Signal && len(q.receiver.names) > 0 {
+	if q.message.Destination == "" && q.message.Type != wire.Signal && len(q.receiver.names) > 0 {
 		q.message.Destination = q.receiver.names[0]
 	}
 	return q, nil
@@ -99,8 +99,6 @@ func eachPair(text string, set func(key, value string) error) error {
 	return nil
 }
 
-var messageTypes = map[string]uint8{"method_call": policy.MethodCall, "method_return": policy.MethodReturn, "error": policy.Error, "signal": policy.Signal}
-
 // valid are the keys of MESSAGE whose values have a form.
 var valid = map[string]func(string) bool{
 	"interface": wire.ValidInterface, "member": wire.ValidMember, "path": wire.ValidPath, "error": wire.ValidErrorName, "destination": wire.ValidBusName,
@@ -115,7 +113,7 @@ func (q *question) set(key, value string) (err error) {
 	switch key {
 	case "type":
 		known := false
-		if m.Type, known = messageTypes[value]; !known {
+		if m.Type, known = wire.ParseType(value); !known {
 			return fmt.Errorf("type=%s: it is method_call, method_return, error or signal", value)
 		}
 	case "interface":
@@ -186,7 +184,7 @@ func parseClaim(sender, name string) (c claim, err error) {
 	if !c.sender.identity.Known {
 		return c, errors.New("SENDER: has no uid=, and rules are for users")
 	}
-	if c.name = name; !wire.ValidWellKnown(name) || name == policy.Driver {
+	if c.name = name; !wire.ValidWellKnown(name) || name == wire.BusName {
 		return c, fmt.Errorf("NAME: %q is none that a client can own", name)
 	}
 	return c, nil

@@ -12,7 +12,7 @@ const statsInterface = "org.freedesktop.DBus.Debug.Stats"
 
 // callAbout calls a method of the bus about a name, or with "" about itself.
 func callAbout(c *client.Conn, iface, method, name string) (*client.Message, error) {
-	h := wire.Header{Path: client.DriverPath, Interface: iface, Member: method, Destination: client.DriverName}
+	h := wire.Header{Path: wire.BusPath, Interface: iface, Member: method, Destination: wire.BusName}
 	if name == "" {
 		return c.Call(h, nil)
 	}
@@ -45,7 +45,7 @@ func stats(c *client.Conn, method, name string) (counts, error) {
 
 // listNames are all names on the bus, sorted.
 func listNames(c *client.Conn) ([]string, error) {
-	reply, err := callAbout(c, client.DriverName, "ListNames", "")
+	reply, err := callAbout(c, wire.BusName, "ListNames", "")
 	if err != nil {
 		return nil, err
 	}

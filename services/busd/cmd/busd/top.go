@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"quartet/services/busd/internal/client"
+	"quartet/services/busd/internal/wire"
 )
 
 // every is how often top looks.
@@ -179,7 +180,7 @@ func gone(err error) bool {
 func owners(c *client.Conn, names []string) (map[string][]string, error) {
 	owns := map[string][]string{}
 	for _, name := range names {
-		if name[0] == ':' || name == client.DriverName {
+		if name[0] == ':' || name == wire.BusName {
 			continue
 		}
 		owner, err := c.Owner(name)
@@ -196,7 +197,7 @@ func owners(c *client.Conn, names []string) (map[string][]string, error) {
 
 // program is the command of a peer's process, as far as it can be seen.
 func program(c *client.Conn, name string) string {
-	reply, err := callAbout(c, client.DriverName, "GetConnectionUnixProcessID", name)
+	reply, err := callAbout(c, wire.BusName, "GetConnectionUnixProcessID", name)
 	if err != nil {
 		return "-"
 	}

@@ -72,7 +72,7 @@ func withServices(s *starter) edit {
 
 func startService(t testing.TB, c *client.Conn, name string) (serial uint32) {
 	t.Helper()
-	return get(c.Send(wire.Header{Type: wire.MethodCall, Path: client.DriverPath, Interface: client.DriverName, Member: "StartServiceByName", Destination: client.DriverName, Signature: "su"}, startArgs(name)))(t)
+	return get(c.Send(wire.Header{Type: wire.MethodCall, Path: wire.BusPath, Interface: wire.BusName, Member: "StartServiceByName", Destination: wire.BusName, Signature: "su"}, startArgs(name)))(t)
 }
 
 func TestServiceIsStartedOnceForAllWhoWait(t *testing.T) {
@@ -180,7 +180,7 @@ func TestNoAutoStartStartsNothing(t *testing.T) {
 	_, err := c.Call(h, nil)
 	refused(t, err, "NameHasNoOwner")
 	s.starts(t, 0)
-	same(t, "ListActivatableNames", stringList(t, c, "ListActivatableNames"), client.DriverName, service)
+	same(t, "ListActivatableNames", stringList(t, c, "ListActivatableNames"), wire.BusName, service)
 }
 
 // All who wait are counted, whether for one name or for several: each costs
@@ -388,12 +388,12 @@ func TestUnitsAreStartedBySystemd(t *testing.T) {
 	for m == nil || m.Member != "ActivationRequest" {
 		m = next(t, systemd)
 	}
-	if d := m.Values(); m.Type != wire.Signal || m.Interface != "org.freedesktop.systemd1.Activator" || m.Path != client.DriverPath || m.Sender != client.DriverName || d.String() != service+".service" {
+	if d := m.Values(); m.Type != wire.Signal || m.Interface != "org.freedesktop.systemd1.Activator" || m.Path != wire.BusPath || m.Sender != wire.BusName || d.String() != service+".service" {
 		t.Errorf("got %s", describe(m))
 	}
 	s.starts(t, 0)
 	// CVE-2015-0245: nobody but systemd says that it has failed.
-	failure := wire.Header{Type: wire.Signal, Path: "/org/freedesktop/systemd1", Interface: "org.freedesktop.systemd1.Activator", Member: "ActivationFailure", Destination: client.DriverName, Signature: "sss"}
+	failure := wire.Header{Type: wire.Signal, Path: "/org/freedesktop/systemd1", Interface: "org.freedesktop.systemd1.Activator", Member: "ActivationFailure", Destination: wire.BusName, Signature: "sss"}
 	body := func(e *wire.Encoder) {
 		e.String(service + ".service")
 		e.String("org.freedesktop.systemd1.UnitMasked")

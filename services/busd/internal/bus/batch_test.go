@@ -149,8 +149,8 @@ func TestLongAnswersEndAShare(t *testing.T) {
 	const calls = 60
 	var stream []byte
 	for i := range calls {
-		stream = append(stream, client.Marshal(wire.Header{Type: wire.MethodCall, Serial: uint32(i + 100), Path: client.DriverPath,
-			Interface: "org.freedesktop.DBus.Debug.Stats", Member: "GetAllMatchRules", Destination: client.DriverName}, nil)...)
+		stream = append(stream, client.Marshal(wire.Header{Type: wire.MethodCall, Serial: uint32(i + 100), Path: wire.BusPath,
+			Interface: "org.freedesktop.DBus.Debug.Stats", Member: "GetAllMatchRules", Destination: wire.BusName}, nil)...)
 	}
 	before := b.stats().Messages
 	resume := b.pause()

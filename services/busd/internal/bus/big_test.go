@@ -247,7 +247,7 @@ func TestBigEndianClients(t *testing.T) {
 	must(t, from.SendRaw(swapped(wire.Signal, 0, "", "S", 5, "other")))
 	settle(t, from)
 	nothing(t, to)
-	must(t, from.SendRaw(swapped(wire.MethodCall, 0, client.DriverName, "RequestName", 4, "com.example.Big")))
+	must(t, from.SendRaw(swapped(wire.MethodCall, 0, wire.BusName, "RequestName", 4, "com.example.Big")))
 	for {
 		m := next(t, from)
 		if m.Type == wire.Signal {
@@ -276,7 +276,7 @@ func swapped(kind wire.Type, fds uint32, to, member string, number uint32, text 
 		str(value)
 	}
 	field(1, "o", "/a")
-	if to != client.DriverName {
+	if to != wire.BusName {
 		field(2, "s", "com.example.I")
 	}
 	field(3, "s", member)

@@ -52,7 +52,7 @@ func (b *Bus) captureRefusal(p *Peer, r *refusal) {
 func (b *Bus) captureUnheard(to *Peer, v policy.Verdict) {
 	requested := b.own.echo.Type == wire.MethodReturn || b.own.echo.Type == wire.ErrorReply
 	r := b.rejected("receive", v.Matched, nil, to, &b.own.echo, requested)
-	e := b.begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, ReplySerial: b.own.echo.Serial, ErrorName: r.name, Destination: BusName, Signature: "s"})
+	e := b.begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, ReplySerial: b.own.echo.Serial, ErrorName: r.name, Destination: wire.BusName, Signature: "s"})
 	e.String(r.text)
 	k := b.finish()
 	b.readBack(k)
@@ -65,7 +65,7 @@ func (b *Bus) findOwn(x *match.Index[*Peer], to *Peer) {
 	v.serial++
 	v.picked = v.picked[:0]
 	v.addressed, v.skip = to, to // it is told itself, or is not to hear of it
-	v.subject = match.Message{Type: m.Type, Sender: BusName, Interface: m.Interface, Member: m.Member, Path: m.Path, Destination: m.Destination, Args: v.ownArgs}
+	v.subject = match.Message{Type: m.Type, Sender: wire.BusName, Interface: m.Interface, Member: m.Member, Path: m.Path, Destination: m.Destination, Args: v.ownArgs}
 	if to != nil {
 		v.subject.DestinationIs = v.is
 	}

@@ -33,7 +33,7 @@ func verdicts(t *testing.T, address string) (list []string) {
 	}
 	for _, kind := range []wire.Type{wire.MethodCall, wire.MethodReturn, wire.ErrorReply, wire.Signal, 7} {
 		for _, flags := range []wire.Flags{0, wire.NoReplyExpected, wire.NoAutoStart, wire.NoReplyExpected | wire.NoAutoStart} {
-			for _, to := range []string{"", client.DriverName, "itself", "other", "com.example.None", ":1.99999"} {
+			for _, to := range []string{"", wire.BusName, "itself", "other", "com.example.None", ":1.99999"} {
 				from, other := dial(), dial()
 				destination := map[string]string{"itself": from.Name, "other": other.Name}[to]
 				if destination == "" {

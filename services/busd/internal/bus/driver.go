@@ -4,9 +4,6 @@ import (
 	"quartet/services/busd/internal/wire"
 )
 
-// BusPath is the object that the bus itself is.
-const BusPath = "/org/freedesktop/DBus"
-
 // An iface is one of the bus's own interfaces.
 type iface struct {
 	name       string
@@ -20,7 +17,7 @@ type iface struct {
 type method struct {
 	name       string
 	in, out    []arg
-	canonical  bool // on BusPath only
+	canonical  bool // on wire.BusPath only
 	privileged bool // for the bus's own user and root
 	call       func(*Bus, *Peer, *wire.Decoder) *refusal
 
@@ -96,7 +93,7 @@ func (b *Bus) drive(p *Peer, m *wire.Message) *refusal {
 	}
 	found := false
 	for _, in := range interfaces {
-		if m.Interface != "" && m.Interface != in.name || !in.anyPath && m.Path != BusPath {
+		if m.Interface != "" && m.Interface != in.name || !in.anyPath && m.Path != wire.BusPath {
 			continue
 		}
 		found = true
@@ -105,15 +102,15 @@ func (b *Bus) drive(p *Peer, m *wire.Message) *refusal {
 		}
 	}
 	if !found {
-		return refused(unknownInterface, "%s does not have interface %s at %s", BusName, m.Interface, m.Path)
+		return refused(unknownInterface, "%s does not have interface %s at %s", wire.BusName, m.Interface, m.Path)
 	}
-	return refused(unknownMethod, "%s does not understand message %s", BusName, m.Member)
+	return refused(unknownMethod, "%s does not understand message %s", wire.BusName, m.Member)
 }
 
 func (b *Bus) callMethod(p *Peer, m *wire.Message, call *method) *refusal {
 	switch {
-	case call.canonical && m.Path != BusPath:
-		return refused(accessDenied, "Method '%s' is only available at the canonical object path '%s'", call.name, BusPath)
+	case call.canonical && m.Path != wire.BusPath:
+		return refused(accessDenied, "Method '%s' is only available at the canonical object path '%s'", call.name, wire.BusPath)
 	case call.privileged && !b.privileged(p):
 		return refused(accessDenied, "The caller does not have the necessary privileged to call method '%s'", call.name)
 	case call.signature != m.Signature:

@@ -57,10 +57,10 @@ func (b *Bus) updateActivationEnvironment(p *Peer, d *wire.Decoder) *refusal {
 }
 
 func (b *Bus) listActivatableNames(p *Peer, _ *wire.Decoder) *refusal {
-	names := []string{BusName}
+	names := []string{wire.BusName}
 	if b.opt.Activation.Names != nil {
 		for _, name := range b.opt.Activation.Names() {
-			if name != BusName {
+			if name != wire.BusName {
 				names = append(names, name)
 			}
 		}
@@ -73,6 +73,6 @@ func (b *Bus) listActivatableNames(p *Peer, _ *wire.Decoder) *refusal {
 // ServicesChanged tells everybody who watches that other services can be
 // started now.
 func (b *Bus) ServicesChanged() {
-	b.begin(wire.Header{Type: wire.Signal, Flags: wire.NoReplyExpected, Path: BusPath, Interface: BusName, Member: "ActivatableServicesChanged"})
+	b.begin(wire.Header{Type: wire.Signal, Flags: wire.NoReplyExpected, Path: wire.BusPath, Interface: wire.BusName, Member: "ActivatableServicesChanged"})
 	b.announce()
 }

@@ -9,7 +9,7 @@ import (
 )
 
 var coreInterface = iface{
-	name:    BusName,
+	name:    wire.BusName,
 	anyPath: true,
 	methods: []method{
 		{name: "Hello", out: []arg{{"s", "unique_name"}}, call: (*Bus).hello},
@@ -128,8 +128,8 @@ func mayBeOwned(name, what string) *refusal {
 		return refused(invalidArgs, "Requested bus name %q is not valid", name)
 	case name[0] == ':':
 		return refused(invalidArgs, "%s starting with ':' such as %q", what, name)
-	case name == BusName:
-		return refused(invalidArgs, "%s named %s, because that is reserved", what, BusName)
+	case name == wire.BusName:
+		return refused(invalidArgs, "%s named %s, because that is reserved", what, wire.BusName)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (b *Bus) releaseName(p *Peer, d *wire.Decoder) *refusal {
 
 func (b *Bus) nameHasOwner(p *Peer, d *wire.Decoder) *refusal {
 	name := d.String()
-	b.reply(p, "b").Bool(name == BusName || b.find(name) != nil)
+	b.reply(p, "b").Bool(name == wire.BusName || b.find(name) != nil)
 	b.say(p)
 	return nil
 }
@@ -162,7 +162,7 @@ func (b *Bus) listNames(p *Peer, _ *wire.Decoder) *refusal {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	names := []string{BusName}
+	names := []string{wire.BusName}
 	for _, id := range ids {
 		names = append(names, b.peers.byID[id].name)
 	}
@@ -208,8 +208,8 @@ func (b *Bus) removeMatch(p *Peer, d *wire.Decoder) *refusal {
 
 func (b *Bus) getNameOwner(p *Peer, d *wire.Decoder) *refusal {
 	name := d.String()
-	owner := BusName
-	if name != BusName {
+	owner := wire.BusName
+	if name != wire.BusName {
 		o := b.find(name)
 		if o == nil {
 			return refused(nameHasNoOwner, "Could not get owner of name '%s': no such name", name)
@@ -225,8 +225,8 @@ func (b *Bus) listQueuedOwners(p *Peer, d *wire.Decoder) *refusal {
 	name := d.String()
 	var owners []string
 	switch o := b.find(name); {
-	case name == BusName:
-		owners = []string{BusName}
+	case name == wire.BusName:
+		owners = []string{wire.BusName}
 	case o == nil:
 		return refused(nameHasNoOwner, "Could not get owners of name '%s': no such name", name)
 	case name[0] == ':':

@@ -9,7 +9,7 @@ import (
 // about finds whom a question about a connection is about; itself is true for
 // the bus.
 func (b *Bus) about(name, what string) (p *Peer, itself bool, why *refusal) {
-	if name == BusName {
+	if name == wire.BusName {
 		return nil, true, nil
 	}
 	if p = b.find(name); p == nil {

@@ -28,14 +28,14 @@ func Introspect(path string) string {
 <node>
 `)
 	for _, in := range interfaces {
-		if in.anyPath || path == BusPath {
+		if in.anyPath || path == wire.BusPath {
 			in.describe(&s)
 		}
 	}
-	if below := strings.TrimSuffix(path, "/") + "/"; strings.HasPrefix(BusPath, below) {
+	if below := strings.TrimSuffix(path, "/") + "/"; strings.HasPrefix(wire.BusPath, below) {
 		// All the way down at once, as in dbus-daemon: the objects between
 		// are nothing to see in a tree.
-		fmt.Fprintf(&s, "  <node name=\"%s\"/>\n", BusPath[len(below):])
+		fmt.Fprintf(&s, "  <node name=\"%s\"/>\n", wire.BusPath[len(below):])
 	}
 	s.WriteString("</node>\n")
 	return s.String()

@@ -18,7 +18,7 @@ func propertiesOf(name string) ([]property, *refusal) {
 			return in.properties, nil
 		}
 	}
-	return nil, refused(unknownInterface, "There is no interface '%s' at %s", name, BusPath)
+	return nil, refused(unknownInterface, "There is no interface '%s' at %s", name, wire.BusPath)
 }
 
 func findProperty(in, name string) (*property, *refusal) {

@@ -27,49 +27,49 @@ func TestDriverVerdicts(t *testing.T) {
 		body                           client.Write
 		want                           string
 	}{
-		{"", client.DriverName, "GetId", "", nil, ""},
-		{"/", client.DriverName, "GetId", "", nil, ""},
+		{"", wire.BusName, "GetId", "", nil, ""},
+		{"/", wire.BusName, "GetId", "", nil, ""},
 		{"/any", "-", "GetId", "", nil, ""},
 		{"/any", "-", "Introspect", "", nil, ""},
 		{"/any", "-", "Ping", "", nil, ""},
 		{"", "-", "Nonsense", "", nil, "UnknownMethod"},
-		{"", client.DriverName, "Nonsense", "", nil, "UnknownMethod"},
-		{"", client.DriverName, "Get", "ss", pair("a", "b"), "UnknownMethod"},
+		{"", wire.BusName, "Nonsense", "", nil, "UnknownMethod"},
+		{"", wire.BusName, "Get", "ss", pair("a", "b"), "UnknownMethod"},
 		{"", "com.example.I", "GetId", "", nil, "UnknownInterface"},
-		{"", client.DriverName, "GetId", "s", word("x"), "InvalidArgs"},
-		{"", client.DriverName, "GetNameOwner", "", nil, "InvalidArgs"},
-		{"", client.DriverName, "GetNameOwner", "o", word("/x"), "InvalidArgs"},
-		{"", client.DriverName, "RequestName", "s", word("a.b"), "InvalidArgs"},
-		{"", client.DriverName, "ReloadConfig", "", nil, ""},
-		{"", client.DriverName, "GetNameOwner", "s", word("com.example.None"), "NameHasNoOwner"},
-		{"", client.DriverName, "GetConnectionUnixUser", "s", word("com.example.None"), "NameHasNoOwner"},
-		{"", client.DriverName, "GetConnectionUnixProcessID", "s", word("com.example.None"), "NameHasNoOwner"},
-		{"", client.DriverName, "GetConnectionCredentials", "s", word("com.example.None"), "NameHasNoOwner"},
-		{"", client.DriverName, "GetAdtAuditSessionData", "s", word("com.example.None"), "NameHasNoOwner"},
-		{"", client.DriverName, "GetConnectionSELinuxSecurityContext", "s", word("nonsense"), "NameHasNoOwner"},
-		{"", client.DriverName, "GetAdtAuditSessionData", "s", word(c.Name), "AdtAuditDataUnknown"},
-		{"", client.DriverName, "GetConnectionSELinuxSecurityContext", "s", word(c.Name), "SELinuxSecurityContextUnknown"},
-		{"", client.DriverName, "GetConnectionUnixUser", "s", word(client.DriverName), ""},
-		{"", client.DriverName, "GetConnectionUnixProcessID", "s", word(client.DriverName), ""},
-		{"", client.DriverName, "StartServiceByName", "su", startArgs("com.example.None"), "ServiceUnknown"},
-		{"", client.DriverName, "StartServiceByName", "su", startArgs(client.DriverName), "ServiceUnknown"},
-		{"", client.DriverName, "StartServiceByName", "su", startArgs(c.Name), "ServiceUnknown"},
-		{"", client.DriverName, "AddMatch", "s", word("nonsense"), "MatchRuleInvalid"},
-		{"", client.DriverName, "AddMatch", "s", word("type='signal'," + strings.Repeat(" ", 1100)), "LimitsExceeded"},
-		{"", client.DriverName, "RemoveMatch", "s", word("type='signal'"), "MatchRuleNotFound"},
-		{"", client.DriverName, "RemoveMatch", "s", word("type='nonsense'"), "MatchRuleInvalid"},
-		{"/", client.DriverName, "UpdateActivationEnvironment", "a{ss}", func(e *wire.Encoder) { e.CloseArray(e.OpenArray(8)) }, "AccessDenied"},
-		{"", properties, "Get", "ss", pair(client.DriverName, "Nonsense"), "UnknownProperty"},
+		{"", wire.BusName, "GetId", "s", word("x"), "InvalidArgs"},
+		{"", wire.BusName, "GetNameOwner", "", nil, "InvalidArgs"},
+		{"", wire.BusName, "GetNameOwner", "o", word("/x"), "InvalidArgs"},
+		{"", wire.BusName, "RequestName", "s", word("a.b"), "InvalidArgs"},
+		{"", wire.BusName, "ReloadConfig", "", nil, ""},
+		{"", wire.BusName, "GetNameOwner", "s", word("com.example.None"), "NameHasNoOwner"},
+		{"", wire.BusName, "GetConnectionUnixUser", "s", word("com.example.None"), "NameHasNoOwner"},
+		{"", wire.BusName, "GetConnectionUnixProcessID", "s", word("com.example.None"), "NameHasNoOwner"},
+		{"", wire.BusName, "GetConnectionCredentials", "s", word("com.example.None"), "NameHasNoOwner"},
+		{"", wire.BusName, "GetAdtAuditSessionData", "s", word("com.example.None"), "NameHasNoOwner"},
+		{"", wire.BusName, "GetConnectionSELinuxSecurityContext", "s", word("nonsense"), "NameHasNoOwner"},
+		{"", wire.BusName, "GetAdtAuditSessionData", "s", word(c.Name), "AdtAuditDataUnknown"},
+		{"", wire.BusName, "GetConnectionSELinuxSecurityContext", "s", word(c.Name), "SELinuxSecurityContextUnknown"},
+		{"", wire.BusName, "GetConnectionUnixUser", "s", word(wire.BusName), ""},
+		{"", wire.BusName, "GetConnectionUnixProcessID", "s", word(wire.BusName), ""},
+		{"", wire.BusName, "StartServiceByName", "su", startArgs("com.example.None"), "ServiceUnknown"},
+		{"", wire.BusName, "StartServiceByName", "su", startArgs(wire.BusName), "ServiceUnknown"},
+		{"", wire.BusName, "StartServiceByName", "su", startArgs(c.Name), "ServiceUnknown"},
+		{"", wire.BusName, "AddMatch", "s", word("nonsense"), "MatchRuleInvalid"},
+		{"", wire.BusName, "AddMatch", "s", word("type='signal'," + strings.Repeat(" ", 1100)), "LimitsExceeded"},
+		{"", wire.BusName, "RemoveMatch", "s", word("type='signal'"), "MatchRuleNotFound"},
+		{"", wire.BusName, "RemoveMatch", "s", word("type='nonsense'"), "MatchRuleInvalid"},
+		{"/", wire.BusName, "UpdateActivationEnvironment", "a{ss}", func(e *wire.Encoder) { e.CloseArray(e.OpenArray(8)) }, "AccessDenied"},
+		{"", properties, "Get", "ss", pair(wire.BusName, "Nonsense"), "UnknownProperty"},
 		{"", properties, "Get", "ss", pair("com.example.I", "Features"), "UnknownInterface"},
 		{"", properties, "GetAll", "s", word("com.example.I"), "UnknownInterface"},
-		{"/", properties, "Get", "ss", pair(client.DriverName, "Features"), "UnknownInterface"},
+		{"/", properties, "Get", "ss", pair(wire.BusName, "Features"), "UnknownInterface"},
 		{"/", "org.freedesktop.DBus.Debug.Stats", "GetStats", "", nil, "UnknownInterface"},
 		{"", "org.freedesktop.DBus.Debug.Stats", "GetConnectionStats", "s", word("com.example.None"), "NameHasNoOwner"},
 		{"/", "org.freedesktop.DBus.Monitoring", "BecomeMonitor", "asu", monitorArgs(0), "UnknownInterface"},
 		{"", "org.freedesktop.DBus.Monitoring", "BecomeMonitor", "asu", monitorArgs(1), "InvalidArgs"},
 		{"", "org.freedesktop.DBus.Monitoring", "BecomeMonitor", "asu", monitorArgs(0, "type='x'"), "MatchRuleInvalid"},
 	} {
-		h := wire.Header{Path: client.DriverPath, Interface: v.iface, Member: v.member, Destination: client.DriverName, Signature: v.signature}
+		h := wire.Header{Path: wire.BusPath, Interface: v.iface, Member: v.member, Destination: wire.BusName, Signature: v.signature}
 		if v.path != "" {
 			h.Path = v.path
 		}
@@ -107,15 +107,15 @@ func TestRefusalsQuoteTheBeginningOfALongString(t *testing.T) {
 			iface, member, signature string
 			body                     client.Write
 		}{
-			{client.DriverName, "RequestName", "su", startArgs(long)},
-			{client.DriverName, "ReleaseName", "s", word(long)},
-			{client.DriverName, "StartServiceByName", "su", startArgs(long)},
-			{client.DriverName, "GetNameOwner", "s", word(long)},
-			{client.DriverName, "ListQueuedOwners", "s", word(long)},
-			{client.DriverName, "GetConnectionCredentials", "s", word(long)},
-			{client.DriverName, "AddMatch", "s", word(long)},
-			{client.DriverName, "RemoveMatch", "s", word(long)},
-			{client.DriverName, "UpdateActivationEnvironment", "a{ss}", func(e *wire.Encoder) {
+			{wire.BusName, "RequestName", "su", startArgs(long)},
+			{wire.BusName, "ReleaseName", "s", word(long)},
+			{wire.BusName, "StartServiceByName", "su", startArgs(long)},
+			{wire.BusName, "GetNameOwner", "s", word(long)},
+			{wire.BusName, "ListQueuedOwners", "s", word(long)},
+			{wire.BusName, "GetConnectionCredentials", "s", word(long)},
+			{wire.BusName, "AddMatch", "s", word(long)},
+			{wire.BusName, "RemoveMatch", "s", word(long)},
+			{wire.BusName, "UpdateActivationEnvironment", "a{ss}", func(e *wire.Encoder) {
 				mark := e.OpenArray(8)
 				e.DictEntry()
 				e.String("=" + long)
@@ -123,16 +123,16 @@ func TestRefusalsQuoteTheBeginningOfALongString(t *testing.T) {
 				e.CloseArray(mark)
 			}},
 			{properties, "GetAll", "s", word(long)},
-			{properties, "Get", "ss", pair(client.DriverName, long)},
+			{properties, "Get", "ss", pair(wire.BusName, long)},
 			{"org.freedesktop.DBus.Debug.Stats", "GetConnectionStats", "s", word(long)},
 		} {
-			_, err := c.Call(wire.Header{Path: client.DriverPath, Interface: v.iface, Member: v.member, Destination: client.DriverName, Signature: v.signature}, v.body)
+			_, err := c.Call(wire.Header{Path: wire.BusPath, Interface: v.iface, Member: v.member, Destination: wire.BusName, Signature: v.signature}, v.body)
 			if e, ok := err.(*client.Error); !ok || len(e.Text) > 4100 || !utf8.ValidString(e.Text) {
 				t.Errorf("%s(%.20q): %.100v", v.member, long, err)
 			}
 		}
 	}
-	_, err := c.Call(wire.Header{Path: "/" + strings.Repeat("x", 1<<20), Interface: "com.example.I", Member: "M", Destination: client.DriverName}, nil)
+	_, err := c.Call(wire.Header{Path: "/" + strings.Repeat("x", 1<<20), Interface: "com.example.I", Member: "M", Destination: wire.BusName}, nil)
 	if e, ok := err.(*client.Error); !ok || len(e.Text) > 4100 {
 		t.Errorf("a long path: %.100v", err)
 	}
@@ -143,7 +143,7 @@ func TestRefusalsQuoteTheBeginningOfALongString(t *testing.T) {
 	refused(t, err, "NameHasNoOwner", name)
 	_, err = c.Driver("ReleaseName", "s", word(":1"+name[2:]))
 	refused(t, err, "InvalidArgs", "starting with ':'", name[2:])
-	_, err = c.Call(wire.Header{Path: client.DriverPath, Interface: name, Member: "M", Destination: client.DriverName}, nil)
+	_, err = c.Call(wire.Header{Path: wire.BusPath, Interface: name, Member: "M", Destination: wire.BusName}, nil)
 	refused(t, err, "UnknownInterface", name)
 }
 
@@ -151,7 +151,7 @@ func TestNameHasOwner(t *testing.T) {
 	b := start(t, allowAll)
 	c := b.dial()
 	get(c.RequestName("com.example.A", 0))(t)
-	for name, want := range map[string]bool{client.DriverName: true, c.Name: true, "com.example.A": true, "com.example.B": false, "": false, "nonsense": false, ":": false} {
+	for name, want := range map[string]bool{wire.BusName: true, c.Name: true, "com.example.A": true, "com.example.B": false, "": false, "nonsense": false, ":": false} {
 		d := get(c.Driver("NameHasOwner", "s", word(name)))(t).Values()
 		if got := d.Bool(); got != want {
 			t.Errorf("%q: %t", name, got)
@@ -162,7 +162,7 @@ func TestNameHasOwner(t *testing.T) {
 func TestPropertiesOfTheBus(t *testing.T) {
 	c := start(t, allowAll).dial()
 	get := func(member, signature string, body client.Write) wire.Decoder {
-		m, err := c.Call(wire.Header{Path: client.DriverPath, Interface: properties, Member: member, Destination: client.DriverName, Signature: signature}, body)
+		m, err := c.Call(wire.Header{Path: wire.BusPath, Interface: properties, Member: member, Destination: wire.BusName, Signature: signature}, body)
 		must(t, err)
 		return m.Values()
 	}
@@ -170,7 +170,7 @@ func TestPropertiesOfTheBus(t *testing.T) {
 		"Features":   {"ActivatableServicesChanged", "HeaderFiltering"},
 		"Interfaces": {"org.freedesktop.DBus.Monitoring", "org.freedesktop.DBus.Debug.Stats"},
 	} {
-		d := get("Get", "ss", pair(client.DriverName, name))
+		d := get("Get", "ss", pair(wire.BusName, name))
 		var got []string
 		if kind := d.Variant(); kind != "as" {
 			t.Fatalf("%s is of type %s", name, kind)
@@ -182,7 +182,7 @@ func TestPropertiesOfTheBus(t *testing.T) {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
-	d := get("GetAll", "s", word(client.DriverName))
+	d := get("GetAll", "s", word(wire.BusName))
 	var names []string
 	for end := d.Array(8); d.More(end); {
 		d.Struct()
@@ -190,8 +190,8 @@ func TestPropertiesOfTheBus(t *testing.T) {
 		d.Skip("v")
 	}
 	same(t, "GetAll", names, "Features", "Interfaces")
-	_, err := c.Call(wire.Header{Path: client.DriverPath, Interface: properties, Member: "Set", Destination: client.DriverName, Signature: "ssv"}, func(e *wire.Encoder) {
-		e.String(client.DriverName)
+	_, err := c.Call(wire.Header{Path: wire.BusPath, Interface: properties, Member: "Set", Destination: wire.BusName, Signature: "ssv"}, func(e *wire.Encoder) {
+		e.String(wire.BusName)
 		e.String("Features")
 		e.Variant("s")
 		e.String("x")
@@ -202,8 +202,8 @@ func TestPropertiesOfTheBus(t *testing.T) {
 // The description of every object of the bus is XML that names what is there.
 func TestIntrospectionNamesWhatIsThere(t *testing.T) {
 	c := start(t, allowAll).dial()
-	for path, child := range map[string]string{"/": "org/freedesktop/DBus", "/org": "freedesktop/DBus", "/org/freedesktop": "DBus", client.DriverPath: "", "/elsewhere": ""} {
-		m := get(c.Call(wire.Header{Path: path, Interface: "org.freedesktop.DBus.Introspectable", Member: "Introspect", Destination: client.DriverName}, nil))(t)
+	for path, child := range map[string]string{"/": "org/freedesktop/DBus", "/org": "freedesktop/DBus", "/org/freedesktop": "DBus", wire.BusPath: "", "/elsewhere": ""} {
+		m := get(c.Call(wire.Header{Path: path, Interface: "org.freedesktop.DBus.Introspectable", Member: "Introspect", Destination: wire.BusName}, nil))(t)
 		d := m.Values()
 		text := d.String()
 		elements := xml.NewDecoder(strings.NewReader(text))
@@ -228,7 +228,7 @@ func TestIntrospectionNamesWhatIsThere(t *testing.T) {
 		if strings.Join(children, " ") != child {
 			t.Errorf("%s has the children %q, want %q", path, children, child)
 		}
-		if !slices.Contains(interfaces, client.DriverName) || slices.Contains(interfaces, properties) != (path == client.DriverPath) {
+		if !slices.Contains(interfaces, wire.BusName) || slices.Contains(interfaces, properties) != (path == wire.BusPath) {
 			t.Errorf("%s has %q", path, interfaces)
 		}
 	}
@@ -238,7 +238,7 @@ func TestCredentialsAreTheKernels(t *testing.T) {
 	b := start(t, allowAll)
 	c, fds := b.dial(), b.dial(client.Options{FDs: true})
 	for _, asker := range []*client.Conn{c, fds} {
-		for _, about := range []string{c.Name, client.DriverName} {
+		for _, about := range []string{c.Name, wire.BusName} {
 			m := get(asker.Driver("GetConnectionCredentials", "s", word(about)))(t)
 			d := m.Values()
 			got := map[string]uint32{}
@@ -323,7 +323,7 @@ func TestStatsTellWhatThereIs(t *testing.T) {
 	get(c.Send(call(other.Name, "M"), nil))(t)
 	settle(t, c)
 	ask := func(member, signature string, body client.Write) *client.Message {
-		return get(c.Call(wire.Header{Path: client.DriverPath, Interface: "org.freedesktop.DBus.Debug.Stats", Member: member, Destination: client.DriverName, Signature: signature}, body))(t)
+		return get(c.Call(wire.Header{Path: wire.BusPath, Interface: "org.freedesktop.DBus.Debug.Stats", Member: member, Destination: wire.BusName, Signature: signature}, body))(t)
 	}
 	read := func(m *client.Message) map[string]uint32 {
 		d, all := m.Values(), map[string]uint32{}
@@ -376,7 +376,7 @@ func TestNamesAreCounted(t *testing.T) {
 	c, m := b.dial(), b.dial()
 	count := func(now, peak uint32) {
 		t.Helper()
-		d := get(c.Call(wire.Header{Path: client.DriverPath, Interface: "org.freedesktop.DBus.Debug.Stats", Member: "GetStats", Destination: client.DriverName}, nil))(t).Values()
+		d := get(c.Call(wire.Header{Path: wire.BusPath, Interface: "org.freedesktop.DBus.Debug.Stats", Member: "GetStats", Destination: wire.BusName}, nil))(t).Values()
 		want := map[string]uint32{"BusNames": now, "PeakBusNames": peak}
 		for end := d.Array(8); d.More(end); {
 			d.Struct()
@@ -404,9 +404,9 @@ func TestPrivilegedMethods(t *testing.T) {
 	for _, h := range []wire.Header{
 		{Interface: "org.freedesktop.DBus.Monitoring", Member: "BecomeMonitor", Signature: "asu"},
 		{Interface: "org.freedesktop.DBus.Verbose", Member: "EnableVerbose"},
-		{Interface: client.DriverName, Member: "UpdateActivationEnvironment", Signature: "a{ss}"},
+		{Interface: wire.BusName, Member: "UpdateActivationEnvironment", Signature: "a{ss}"},
 	} {
-		h.Path, h.Destination = client.DriverPath, client.DriverName
+		h.Path, h.Destination = wire.BusPath, wire.BusName
 		body := monitorArgs(0)
 		if h.Signature == "a{ss}" {
 			body = func(e *wire.Encoder) { e.CloseArray(e.OpenArray(8)) }
@@ -424,7 +424,7 @@ func TestVerboseSwitchesTheLog(t *testing.T) {
 	b := start(t, allowAll, func(o *busOptions) { o.Verbose = func(is bool) { on = append(on, is) } })
 	c := b.dial()
 	for _, member := range []string{"EnableVerbose", "DisableVerbose"} {
-		get(c.Call(wire.Header{Path: client.DriverPath, Interface: "org.freedesktop.DBus.Verbose", Member: member, Destination: client.DriverName}, nil))(t)
+		get(c.Call(wire.Header{Path: wire.BusPath, Interface: "org.freedesktop.DBus.Verbose", Member: member, Destination: wire.BusName}, nil))(t)
 	}
 	b.Do(func() {
 		if !slices.Equal(on, []bool{true, false}) {

@@ -10,7 +10,7 @@ import (
 )
 
 func hello(serial uint32) wire.Header {
-	return wire.Header{Type: wire.MethodCall, Serial: serial, Path: client.DriverPath, Interface: client.DriverName, Member: "Hello", Destination: client.DriverName}
+	return wire.Header{Type: wire.MethodCall, Serial: serial, Path: wire.BusPath, Interface: wire.BusName, Member: "Hello", Destination: wire.BusName}
 }
 
 func TestHelloIsAnsweredBeforeItsSignals(t *testing.T) {
@@ -74,7 +74,7 @@ func TestEveryPipelinedCommandIsAnswered(t *testing.T) {
 func TestByteAtATimeIsAsGoodAsOneWrite(t *testing.T) {
 	c := start(t, allowAll).raw()
 	stream := append([]byte("\x00AUTH EXTERNAL "+hexUID(uid)+"\r\nBEGIN\r\n"), client.Marshal(hello(1), nil)...)
-	stream = append(stream, client.Marshal(wire.Header{Type: wire.MethodCall, Serial: 2, Path: client.DriverPath, Member: "GetId", Destination: client.DriverName}, nil)...)
+	stream = append(stream, client.Marshal(wire.Header{Type: wire.MethodCall, Serial: 2, Path: wire.BusPath, Member: "GetId", Destination: wire.BusName}, nil)...)
 	for i := range stream {
 		must(t, c.SendRaw(stream[i:i+1]))
 	}
@@ -155,7 +155,7 @@ func TestSilentConnectionsDelayOthersAndNoMore(t *testing.T) {
 func TestWithoutHelloNobodyStays(t *testing.T) {
 	b := start(t, allowAll+`<limit name="auth_timeout">300</limit>`)
 	plain, sly := b.authenticated(), b.authenticated()
-	call := wire.Header{Type: wire.MethodCall, Path: client.DriverPath, Interface: client.DriverName, Member: "GetId", Destination: client.DriverName}
+	call := wire.Header{Type: wire.MethodCall, Path: wire.BusPath, Interface: wire.BusName, Member: "GetId", Destination: wire.BusName}
 	get(plain.Send(call, nil))(t)
 	get(sly.Send(call, nil, 0))(t)
 	for _, c := range []*client.Conn{plain, sly} {

@@ -178,7 +178,7 @@ func TestAMessageFindsItsRuleAmongThousands(t *testing.T) {
 	b := start(t, allowAll+`<limit name="max_match_rules_per_connection">100000</limit>`)
 	c, from := b.dial(), b.dial()
 	for i := range 3000 {
-		h := wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Path: client.DriverPath, Interface: client.DriverName, Member: "AddMatch", Destination: client.DriverName, Signature: "s"}
+		h := wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Path: wire.BusPath, Interface: wire.BusName, Member: "AddMatch", Destination: wire.BusName, Signature: "s"}
 		get(c.Send(h, word(fmt.Sprintf("type='signal',interface='com.example.I',path='/p%d',arg%d='%d'", i, i%64, i))))(t)
 	}
 	settle(t, c)

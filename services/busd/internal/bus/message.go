@@ -7,9 +7,6 @@ import (
 	"quartet/services/busd/internal/wire"
 )
 
-// BusName is the bus's own name.
-const BusName = "org.freedesktop.DBus"
-
 var (
 	errNotHello  = errors.New("it sent a message before Hello")
 	errTooFewFDs = errors.New("its message announces more file descriptors than came with it")
@@ -86,7 +83,7 @@ func (b *Bus) claimFDs(p *Peer, m *wire.Message) bool {
 }
 
 func isHello(m *wire.Message) bool {
-	return m.Type == wire.MethodCall && m.Destination == BusName && m.Member == "Hello" && (m.Interface == "" || m.Interface == BusName)
+	return m.Type == wire.MethodCall && m.Destination == wire.BusName && m.Member == "Hello" && (m.Interface == "" || m.Interface == wire.BusName)
 }
 
 // beforeHello answers whoever calls the bus itself, so that the mistake can be
@@ -95,7 +92,7 @@ func (b *Bus) beforeHello(p *Peer, m *wire.Message) {
 	if b.watched() {
 		b.captureCurrent(p, nil)
 	}
-	if m.Destination == BusName {
+	if m.Destination == wire.BusName {
 		b.refuse(p, refused(accessDenied, "Client tried to send a message other than Hello without being registered"))
 		return
 	}

@@ -54,7 +54,7 @@ func TestMonitorSeesEverything(t *testing.T) {
 	refused(t, err, "ServiceUnknown")
 	get(from.RequestName("com.example.A", 0))(t)
 	get(from.Call(wire.Header{Path: "/", Interface: "org.freedesktop.DBus.Peer", Member: "Ping"}, nil))(t)
-	bus := client.DriverName
+	bus := wire.BusName
 	same(t, "the monitor", seen(t, monitor, 11),
 		from.Name+" M > "+to.Name, to.Name+" reply > "+from.Name, from.Name+" S > ",
 		from.Name+" N > com.example.None", bus+" org.freedesktop.DBus.Error.ServiceUnknown > "+from.Name,
@@ -115,7 +115,7 @@ func TestMonitorHasLeftTheBus(t *testing.T) {
 	if s := b.stats(); s.Now.Rules != 1 || s.Now.Monitors != 1 || s.Now.Names != 0 {
 		t.Errorf("%+v", s.Now)
 	}
-	get(monitor.Send(call(client.DriverName, "GetId"), nil))(t)
+	get(monitor.Send(call(wire.BusName, "GetId"), nil))(t)
 	must(t, monitor.AwaitEnd())
 	if !strings.Contains(b.log.String(), "monitor") {
 		t.Error("nobody is told why")
@@ -161,7 +161,7 @@ func TestMonitorOfANameSeesWhoLosesIt(t *testing.T) {
 	next(t, first) // has it again
 	settle(t, first)
 	must(t, first.Signal("/a", "com.example.I", "End", "", nil))
-	bus := client.DriverName
+	bus := wire.BusName
 	same(t, "the monitor", seen(t, monitor, 4), bus+" NameLost > "+first.Name, bus+" NameLost > "+second.Name, bus+" NameLost > "+second.Name, first.Name+" End > ")
 }
 
@@ -184,7 +184,7 @@ func TestMonitorSeesRejectedMessages(t *testing.T) {
 	monitor, from, to := b.monitor([]string{"member='M'", "type='error'"}), b.dial(), b.dial()
 	_, err := from.Call(call(to.Name, "M"), nil)
 	refused(t, err, "AccessDenied", "Rejected send message, ", `interface="com.example.I" member="M"`, `destination="`+to.Name+`"`, fmt.Sprintf("uid=%d", uid))
-	same(t, "the monitor", seen(t, monitor, 2), from.Name+" M > "+to.Name, client.DriverName+" org.freedesktop.DBus.Error.AccessDenied > "+from.Name)
+	same(t, "the monitor", seen(t, monitor, 2), from.Name+" M > "+to.Name, wire.BusName+" org.freedesktop.DBus.Error.AccessDenied > "+from.Name)
 	nothing(t, to)
 }
 
@@ -201,7 +201,7 @@ func TestMonitorSeesCredentials(t *testing.T) {
 			want = 2
 		}
 		for _, s := range seen(t, monitor, want) {
-			if s != client.DriverName+" reply > "+c.Name {
+			if s != wire.BusName+" reply > "+c.Name {
 				t.Error(s)
 			}
 		}

@@ -61,7 +61,7 @@ func nameOrNone(p *Peer) string {
 }
 
 func (b *Bus) tellName(to *Peer, member, what string) {
-	e := b.begin(wire.Header{Type: wire.Signal, Flags: wire.NoReplyExpected, Path: BusPath, Interface: BusName, Member: member, Destination: to.name, Signature: "s"})
+	e := b.begin(wire.Header{Type: wire.Signal, Flags: wire.NoReplyExpected, Path: wire.BusPath, Interface: wire.BusName, Member: member, Destination: to.name, Signature: "s"})
 	e.String(what)
 	b.say(to)
 }
@@ -78,7 +78,7 @@ func (b *Bus) announceOwner(what, before, after string) {
 	if b.matching.rules.Len() == 0 && !b.watched() {
 		return
 	}
-	e := b.begin(wire.Header{Type: wire.Signal, Flags: wire.NoReplyExpected, Path: BusPath, Interface: BusName, Member: "NameOwnerChanged", Signature: "sss"})
+	e := b.begin(wire.Header{Type: wire.Signal, Flags: wire.NoReplyExpected, Path: wire.BusPath, Interface: wire.BusName, Member: "NameOwnerChanged", Signature: "sss"})
 	e.String(what)
 	e.String(before)
 	e.String(after)

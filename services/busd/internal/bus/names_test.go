@@ -28,7 +28,7 @@ func same(t testing.TB, who string, got []string, want ...string) {
 
 func requestName(c *client.Conn, t testing.TB, name string, flags uint32) {
 	t.Helper()
-	get(c.Send(wire.Header{Type: wire.MethodCall, Path: client.DriverPath, Interface: client.DriverName, Member: "RequestName", Destination: client.DriverName, Signature: "su"}, func(e *wire.Encoder) {
+	get(c.Send(wire.Header{Type: wire.MethodCall, Path: wire.BusPath, Interface: wire.BusName, Member: "RequestName", Destination: wire.BusName, Signature: "su"}, func(e *wire.Encoder) {
 		e.String(name)
 		e.Uint32(flags)
 	}))(t)
@@ -188,13 +188,13 @@ func TestListNamesHasEverybody(t *testing.T) {
 	get(q.RequestName("com.example.A", 0))(t)
 	get(p.RequestName("com.example.A", 0))(t)
 	got := stringList(t, p, "ListNames")
-	want := []string{client.DriverName, p.Name, q.Name, "com.example.A"}
+	want := []string{wire.BusName, p.Name, q.Name, "com.example.A"}
 	slices.Sort(got)
 	slices.Sort(want)
 	same(t, "the list", got, want...)
-	same(t, "the bus's own queue", stringList(t, p, "ListQueuedOwners", client.DriverName), client.DriverName)
+	same(t, "the bus's own queue", stringList(t, p, "ListQueuedOwners", wire.BusName), wire.BusName)
 	same(t, "a unique name's queue", stringList(t, p, "ListQueuedOwners", q.Name), q.Name)
-	if owner := get(p.Owner(client.DriverName))(t); owner != client.DriverName {
+	if owner := get(p.Owner(wire.BusName))(t); owner != wire.BusName {
 		t.Errorf("the bus is owned by %s", owner)
 	}
 	for _, name := range []string{"com.example.B", "nonsense", ":1.999", ":1.0x", ":1." + strings.Repeat("9", 40), ""} {

@@ -62,7 +62,7 @@ func TestNoNameIsRefusedBeforeTheNewPolicyIsRead(t *testing.T) {
 	})
 	c := b.dial()
 	ask := func(c *client.Conn) uint32 {
-		h := wire.Header{Type: wire.MethodCall, Path: client.DriverPath, Interface: client.DriverName, Member: "RequestName", Destination: client.DriverName, Signature: "su"}
+		h := wire.Header{Type: wire.MethodCall, Path: wire.BusPath, Interface: wire.BusName, Member: "RequestName", Destination: wire.BusName, Signature: "su"}
 		return get(c.Send(h, func(e *wire.Encoder) { e.String("com.example.A"); e.Uint32(0) }))(t)
 	}
 	answer := func(serial uint32) *client.Message {
@@ -179,7 +179,7 @@ func TestReloadsLoseNoCall(t *testing.T) {
 	must(t, <-ended)
 }
 
-var reloadCall = wire.Header{Type: wire.MethodCall, Path: client.DriverPath, Interface: client.DriverName, Member: "ReloadConfig", Destination: client.DriverName}
+var reloadCall = wire.Header{Type: wire.MethodCall, Path: wire.BusPath, Interface: wire.BusName, Member: "ReloadConfig", Destination: wire.BusName}
 
 // Report 23: ReloadConfig returns when the configuration is applied, or with
 // why it was not.

@@ -176,7 +176,7 @@ func TestMonitorsHaveNoPendingReplies(t *testing.T) {
 
 func becomeMonitor(t testing.TB, c *client.Conn, rules ...string) {
 	t.Helper()
-	get(c.Call(wire.Header{Path: client.DriverPath, Interface: "org.freedesktop.DBus.Monitoring", Member: "BecomeMonitor", Destination: client.DriverName, Signature: "asu"}, monitorArgs(0, rules...)))(t)
+	get(c.Call(wire.Header{Path: wire.BusPath, Interface: "org.freedesktop.DBus.Monitoring", Member: "BecomeMonitor", Destination: wire.BusName, Signature: "asu"}, monitorArgs(0, rules...)))(t)
 }
 
 func monitorArgs(flags uint32, rules ...string) client.Write {

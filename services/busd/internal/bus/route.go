@@ -18,16 +18,16 @@ type matching struct {
 // told if it may not, or cannot.
 func (b *Bus) route(p *Peer, m *wire.Message) {
 	to := b.find(m.Destination)
-	absent := to == nil && m.Destination != "" && m.Destination != BusName
+	absent := to == nil && m.Destination != "" && m.Destination != wire.BusName
 	// What the bus does to start a service, or because one could not be
 	// started, is seen before what made it do so, as in dbus-daemon.
-	late := absent || m.Destination == BusName && isActivationFailure(m)
+	late := absent || m.Destination == wire.BusName && isActivationFailure(m)
 	if b.watched() && !late {
 		b.captureCurrent(p, to)
 	}
 	var why *refusal
 	switch {
-	case m.Destination == BusName:
+	case m.Destination == wire.BusName:
 		t := b.aside()
 		why = b.toDriver(p, m)
 		if t != nil {
@@ -171,7 +171,7 @@ func (b *Bus) subject(s *match.Message, m *wire.Message, p, addressed *Peer) {
 	if len(p.owned) > 0 {
 		s.SenderNames = v.names
 	}
-	if addressed != nil && m.Destination != BusName {
+	if addressed != nil && m.Destination != wire.BusName {
 		s.DestinationIs = v.is
 	}
 }
@@ -217,7 +217,7 @@ func (b *Bus) vetoed(v veto, p, to *Peer, m *wire.Message, requested bool) *refu
 
 func policyMessage(m *wire.Message, requested bool) policy.Message {
 	return policy.Message{
-		Type: uint8(m.Type), Interface: m.Interface, Member: m.Member, Path: m.Path, ErrorName: m.ErrorName,
+		Type: m.Type, Interface: m.Interface, Member: m.Member, Path: m.Path, ErrorName: m.ErrorName,
 		Destination: m.Destination, UnixFDs: m.UnixFDs, RequestedReply: requested,
 	}
 }

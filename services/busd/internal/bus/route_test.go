@@ -41,7 +41,7 @@ func TestUnicastNeedsNoRule(t *testing.T) {
 func TestForgedSenderIsReplaced(t *testing.T) {
 	b := start(t, allowAll)
 	from, to := b.dial(), b.dial()
-	for _, forged := range []string{client.DriverName, to.Name, "com.example.A"} {
+	for _, forged := range []string{wire.BusName, to.Name, "com.example.A"} {
 		h := call(to.Name, "M")
 		h.Sender, h.Signature = forged, "s"
 		get(from.Send(h, word("x")))(t)
@@ -117,7 +117,7 @@ func TestFormatsInNamesAreText(t *testing.T) {
 func TestMessagesOfUnknownTypesAreRefused(t *testing.T) {
 	b := start(t, allowAll)
 	from, to := b.dial(), b.dial()
-	for _, destination := range []string{to.Name, client.DriverName, "com.example.Nobody"} {
+	for _, destination := range []string{to.Name, wire.BusName, "com.example.Nobody"} {
 		serial := from.NextSerial()
 		h := call(destination, "M")
 		h.Type, h.Serial = 9, serial
@@ -289,7 +289,7 @@ func TestLastWordsAreDelivered(t *testing.T) {
 		c := get(client.Connect(b.address, patience))(t)
 		stream := append([]byte("\x00AUTH EXTERNAL "+hexUID(uid)+"\r\nBEGIN\r\n"), client.Marshal(hello(1), nil)...)
 		for i := range uint32(each) {
-			stream = append(stream, client.Marshal(wire.Header{Type: wire.MethodCall, Serial: 2*i + 9, Path: "/", Member: "GetId", Destination: client.DriverName}, nil)...)
+			stream = append(stream, client.Marshal(wire.Header{Type: wire.MethodCall, Serial: 2*i + 9, Path: "/", Member: "GetId", Destination: wire.BusName}, nil)...)
 			h := call("", "S")
 			h.Type, h.Serial = wire.Signal, 2*i+10
 			stream = append(stream, client.Marshal(h, nil)...)
@@ -395,10 +395,10 @@ func TestWhatAPolicyAsksToLogIsLogged(t *testing.T) {
 	b := start(t, allowAll+`<policy context="default"><allow send_interface="com.example.I" log="true"/><allow send_interface="org.freedesktop.DBus" log="true"/></policy>`,
 		func(o *busOptions) { o.Activation = s.activation() })
 	from, to := b.dial(), b.dial()
-	for _, receiver := range []string{to.Name, client.DriverName, "com.example.Service"} {
+	for _, receiver := range []string{to.Name, wire.BusName, "com.example.Service"} {
 		h := call(receiver, "Logged")
-		if receiver == client.DriverName {
-			h = wire.Header{Type: wire.MethodCall, Path: client.DriverPath, Interface: client.DriverName, Member: "GetId", Destination: receiver}
+		if receiver == wire.BusName {
+			h = wire.Header{Type: wire.MethodCall, Path: wire.BusPath, Interface: wire.BusName, Member: "GetId", Destination: receiver}
 		}
 		get(from.Send(h, nil))(t)
 		settle(t, from)

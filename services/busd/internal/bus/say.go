@@ -28,7 +28,7 @@ func (b *Bus) begin(h wire.Header) *wire.Encoder {
 	if o.serial == 0 {
 		o.serial = 1
 	}
-	h.Serial, h.Sender = o.serial, BusName
+	h.Serial, h.Sender = o.serial, wire.BusName
 	o.answers, o.answered = h.ReplySerial, h.Destination
 	o.encoder.Buf, o.at = b.sending.arena, len(b.sending.arena)
 	o.encoder.Begin(h)
@@ -44,7 +44,7 @@ func (b *Bus) finish() packet {
 	e.End()
 	if e.TooLong() && o.answers != 0 {
 		e.Buf = e.Buf[:o.at]
-		e.Begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, Serial: o.serial, ReplySerial: o.answers, ErrorName: limitsExceeded, Destination: o.answered, Sender: BusName, Signature: "s"})
+		e.Begin(wire.Header{Type: wire.ErrorReply, Flags: wire.NoReplyExpected, Serial: o.serial, ReplySerial: o.answers, ErrorName: limitsExceeded, Destination: o.answered, Sender: wire.BusName, Signature: "s"})
 		e.String("The answer would be longer than messages and arrays may be")
 		e.End()
 	}
@@ -144,4 +144,4 @@ func (b *Bus) mayHear(to *Peer) policy.Verdict {
 	return to.policy.CanReceive(&pm, busNames, false)
 }
 
-var busNames = policy.Names{policy.Driver}
+var busNames = policy.Names{wire.BusName}

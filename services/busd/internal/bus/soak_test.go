@@ -55,7 +55,7 @@ func visit(address, to string, r *rand.Rand) error {
 	defer c.Close()
 	stream := append([]byte("\x00AUTH EXTERNAL "+hexUID(uid)+"\r\nBEGIN\r\n"), client.Marshal(hello(1), nil)...)
 	driver := func(serial uint32, member, signature string, body client.Write) {
-		h := wire.Header{Type: wire.MethodCall, Serial: serial, Path: client.DriverPath, Interface: client.DriverName, Member: member, Destination: client.DriverName, Signature: signature}
+		h := wire.Header{Type: wire.MethodCall, Serial: serial, Path: wire.BusPath, Interface: wire.BusName, Member: member, Destination: wire.BusName, Signature: signature}
 		stream = append(stream, client.Marshal(h, body)...)
 	}
 	driver(2, "AddMatch", "s", word(fmt.Sprintf("type='signal',arg0='%d'", r.IntN(1000))))

@@ -35,7 +35,7 @@ func dialSteady(t testing.TB, path string) *steady {
 	}
 	t.Cleanup(func() { c.Close() })
 	s := &steady{Conn: c, buf: make([]byte, 1<<20)}
-	hello := marshal(wire.Header{Type: wire.MethodCall, Serial: 1, Path: bus.BusPath, Interface: bus.BusName, Member: "Hello", Destination: bus.BusName}, nil)
+	hello := marshal(wire.Header{Type: wire.MethodCall, Serial: 1, Path: wire.BusPath, Interface: wire.BusName, Member: "Hello", Destination: wire.BusName}, nil)
 	s.send(t, append([]byte("\x00AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n"), hello...))
 	var got []byte
 	for len(got) < 300 { // the answers of SASL, of Hello, and NameAcquired
@@ -141,7 +141,7 @@ func TestForwardingAllocatesNothing(t *testing.T) {
 	reply := marshal(wire.Header{Type: wire.MethodReturn, Serial: 7, ReplySerial: 7, Destination: caller.name}, nil)
 	signal := marshal(wire.Header{Type: wire.Signal, Serial: 7, Path: "/a", Interface: "a.b", Member: "S"}, nil)
 	big := marshal(wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Serial: 8, Path: "/a", Interface: "a.b", Member: "C", Destination: callee.name, Signature: "s"}, func(e *wire.Encoder) { e.String(bigText) })
-	match := marshal(wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Serial: 9, Path: bus.BusPath, Interface: bus.BusName, Member: "AddMatch", Destination: bus.BusName, Signature: "s"}, func(e *wire.Encoder) { e.String("type='signal',interface='a.b'") })
+	match := marshal(wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Serial: 9, Path: wire.BusPath, Interface: wire.BusName, Member: "AddMatch", Destination: wire.BusName, Signature: "s"}, func(e *wire.Encoder) { e.String("type='signal',interface='a.b'") })
 	callee.send(t, match)
 
 	// A forwarded message has its sender's name in its header besides.

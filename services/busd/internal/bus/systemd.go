@@ -10,7 +10,7 @@ import (
 
 // askSystemd has systemd start the unit of a service.
 func (b *Bus) askSystemd(s *start) {
-	e := b.begin(wire.Header{Type: wire.Signal, Path: BusPath, Interface: activatorInterface, Member: "ActivationRequest", Destination: systemdName, Signature: "s"})
+	e := b.begin(wire.Header{Type: wire.Signal, Path: wire.BusPath, Interface: activatorInterface, Member: "ActivationRequest", Destination: systemdName, Signature: "s"})
 	e.String(s.service.Unit)
 	b.sayToSystemd()
 }

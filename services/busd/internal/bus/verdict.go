@@ -8,8 +8,6 @@ import (
 	"quartet/services/busd/internal/wire"
 )
 
-var typeNames = [...]string{wire.MethodCall: "method_call", wire.MethodReturn: "method_return", wire.ErrorReply: "error", wire.Signal: "signal"}
-
 // rejected is what a sender is told that the policy stops, in the words of
 // dbus-daemon, which people search for. It is logged as well.
 func (b *Bus) rejected(what string, matched int, from, to *Peer, m *wire.Message, requested bool) *refusal {
@@ -18,10 +16,10 @@ func (b *Bus) rejected(what string, matched int, from, to *Peer, m *wire.Message
 		sender, login = from.label(), from.login()
 	}
 	if destination == "" {
-		destination = BusName
+		destination = wire.BusName
 	}
 	r := refused(accessDenied, "Rejected %s message, %d matched rules; type=%q, sender=%q (%s) interface=%q member=%q error name=%q requested_reply=\"%s\" destination=%q (%s)",
-		what, matched, typeNames[m.Type], sender, login, orUnset(m.Interface), orUnset(m.Member), orUnset(m.ErrorName), map[bool]string{false: "0", true: "1"}[requested], destination, loginOf(to))
+		what, matched, m.Type.String(), sender, login, orUnset(m.Interface), orUnset(m.Member), orUnset(m.ErrorName), map[bool]string{false: "0", true: "1"}[requested], destination, loginOf(to))
 	b.stats.Rejected++
 	b.log.LogAttrs(context.Background(), slog.LevelDebug, "message refused by the policy", slog.String("error", r.text))
 	return r

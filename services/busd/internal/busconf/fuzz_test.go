@@ -6,6 +6,7 @@ import (
 
 	"quartet/services/busd/internal/busconf"
 	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/wire"
 )
 
 // Whatever a file holds: it loads or has a position, and what loads compiles.
@@ -35,7 +36,7 @@ func FuzzParse(f *testing.F) {
 		}
 		set, _ := policy.Compile(c.Policies, policy.Resolver{})
 		client := set.For(policy.Identity{Known: true})
-		m := policy.Message{Type: policy.MethodCall, Member: "M", Path: "/", Destination: "a.b"}
+		m := policy.Message{Type: wire.MethodCall, Member: "M", Path: "/", Destination: "a.b"}
 		if client.SendsAll() && !client.CanSend(&m, policy.Names{"a.b"}).Allow {
 			t.Fatal("sends all and may not send")
 		}

@@ -2,15 +2,9 @@ package client
 
 import "quartet/services/busd/internal/wire"
 
-// How the bus itself is addressed.
-const (
-	DriverName = "org.freedesktop.DBus"
-	DriverPath = "/org/freedesktop/DBus"
-)
-
 // Driver calls a method of the interface org.freedesktop.DBus of the bus.
 func (c *Conn) Driver(member, signature string, body Write) (*Message, error) {
-	return c.Call(wire.Header{Path: DriverPath, Interface: DriverName, Member: member, Destination: DriverName,
+	return c.Call(wire.Header{Path: wire.BusPath, Interface: wire.BusName, Member: member, Destination: wire.BusName,
 		Signature: signature}, body)
 }
 

@@ -23,8 +23,8 @@ func (c *Conn) LogIn(o Options) error {
 		lines = append(lines, "NEGOTIATE_UNIX_FD")
 	}
 	lines = append(lines, "BEGIN", "")
-	hello := wire.Header{Type: wire.MethodCall, Serial: c.NextSerial(), Path: DriverPath, Interface: DriverName,
-		Member: "Hello", Destination: DriverName}
+	hello := wire.Header{Type: wire.MethodCall, Serial: c.NextSerial(), Path: wire.BusPath, Interface: wire.BusName,
+		Member: "Hello", Destination: wire.BusName}
 	if err := c.SendRaw(append([]byte(strings.Join(lines, "\r\n")), Marshal(hello, nil)...)); err != nil {
 		return err
 	}

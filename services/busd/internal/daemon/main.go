@@ -14,6 +14,7 @@ import (
 	"quartet/services/busd/internal/bus"
 	"quartet/services/busd/internal/config"
 	"quartet/services/busd/internal/spawn"
+	"quartet/services/busd/internal/wire"
 )
 
 // Main does what a command line of dbus-daemon(1) asks for, and returns the
@@ -45,7 +46,7 @@ func (p Parts) do(o Options, args []string, stdout io.Writer) error {
 		_, err := fmt.Fprintf(stdout, "D-Bus Message Bus Daemon busd %s\n", p.Version)
 		return err
 	case PrintIntrospection:
-		_, err := io.WriteString(stdout, bus.Introspect(bus.BusPath))
+		_, err := io.WriteString(stdout, bus.Introspect(wire.BusPath))
 		return err
 	case PrintHelp:
 		return &UsageError{Usage: true}

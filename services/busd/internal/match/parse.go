@@ -174,11 +174,11 @@ func (d *draft) setType(value string) *Error {
 	if d.kind != 0 {
 		return invalid("match rule has the key type twice")
 	}
-	i := slices.Index(typeNames[1:], value)
-	if i < 0 {
+	kind, known := wire.ParseType(value)
+	if !known {
 		return invalid("match rule has the unknown message type '%s'", value)
 	}
-	d.kind = wire.Type(i + 1)
+	d.kind = kind
 	return nil
 }
 

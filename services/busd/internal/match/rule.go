@@ -27,10 +27,6 @@ const MaxLength = 1024
 // MaxArg is the highest argument that a rule may look at.
 const MaxArg = 63
 
-// driver is the name that the bus itself sends under. It is nobody else's, so
-// rules treat it like a unique name.
-const driver = "org.freedesktop.DBus"
-
 // Rule is a parsed match rule. The zero value matches every broadcast. Rules
 // can be compared with ==, which is equality in RemoveMatch's sense, and used as
 // keys of maps.
@@ -104,21 +100,13 @@ func nextArg(s string) (a argument, rest string) {
 	return argument{n: s[0], kind: argKind(s[1]), value: s[4:end]}, s[end:]
 }
 
-// typeNames are the values of the key "type", by message type.
-var typeNames = [...]string{
-	wire.MethodCall:   "method_call",
-	wire.MethodReturn: "method_return",
-	wire.ErrorReply:   "error",
-	wire.Signal:       "signal",
-}
-
 // String returns the canonical text: every key once, in a fixed order, every
 // value quoted. It parses to an equal rule unless apostrophes in values, which
 // take four bytes each, make it longer than MaxLength.
 func (r Rule) String() string {
 	var b strings.Builder
 	if r.kind != 0 {
-		writeItem(&b, "type", typeNames[r.kind])
+		writeItem(&b, "type", r.kind.String())
 	}
 	path := "path"
 	if r.namespace {

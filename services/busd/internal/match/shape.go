@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"strings"
+
+	"quartet/services/busd/internal/wire"
 )
 
 // shape is the set of keys of a rule that the index hashes. Two rules of one
@@ -117,7 +119,8 @@ func (h hasher) filed(r *Rule) (shape, uint64) {
 
 // wellKnown reports whether a rule's sender is a name that changes hands.
 func wellKnown(sender string) bool {
-	return sender != "" && sender[0] != ':' && sender != driver
+	// The driver's is nobody else's, so it is like a unique one.
+	return sender != "" && sender[0] != ':' && sender != wire.BusName
 }
 
 // isUnique reports whether name belongs to one connection for good.

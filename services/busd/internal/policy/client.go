@@ -1,21 +1,14 @@
 package policy
 
-import "strings"
+import (
+	"strings"
 
-// The message types of the specification.
-const (
-	MethodCall   = 1
-	MethodReturn = 2
-	Error        = 3
-	Signal       = 4
+	"quartet/services/busd/internal/wire"
 )
-
-// Driver is the name of the bus itself.
-const Driver = "org.freedesktop.DBus"
 
 // Message is what rules can ask of a message. Absent fields are empty.
 type Message struct {
-	Type                                            uint8
+	Type                                            wire.Type
 	Interface, Member, Path, ErrorName, Destination string
 	UnixFDs                                         uint32
 	// RequestedReply is true for a reply or error that answers a call which
@@ -25,7 +18,7 @@ type Message struct {
 
 // Names is the other side of a message as rules see it: all names it owns or
 // waits for in a queue, its unique one too, each once. Three cases have no
-// connection: the bus itself is Names{Driver}; a service yet to be started is
+// connection: the bus itself is Names{wire.BusName}; a service yet to be started is
 // Names{its name}; with nobody on the other side it is nil. A question costs
 // a look-up for each name, so the caller keeps the slice and changes it with
 // the names instead of making it for each message.
@@ -33,8 +26,8 @@ type Names []string
 
 // Client is the policy for connections of one identity. It is immutable.
 type Client struct {
-	send, receive         [Signal + 1]table // by message type; 0 for types unknown to rules
-	own                   []*Rule           // last first
+	send, receive         [wire.Signal + 1]table // by message type; 0 for types unknown to rules
+	own                   []*Rule                // last first
 	sendsAll, receivesAll bool
 }
 
@@ -93,8 +86,8 @@ func (c *Client) CanOwn(name string) Verdict {
 }
 
 // slot is where the tables of a message's type are.
-func (m *Message) slot() uint8 {
-	if m.Type > Signal {
+func (m *Message) slot() wire.Type {
+	if m.Type > wire.Signal {
 		return 0
 	}
 	return m.Type

@@ -7,6 +7,7 @@ import (
 
 	"quartet/services/busd/internal/busconf"
 	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/wire"
 )
 
 // people are the users and groups of the tests.
@@ -92,15 +93,15 @@ func receives(t *testing.T, c *policy.Client, m policy.Message, want bool, from 
 
 // call is a method call to a name, signal a broadcast, reply an answer.
 func call(to, iface, member string) policy.Message {
-	return policy.Message{Type: policy.MethodCall, Path: "/p", Interface: iface, Member: member, Destination: to}
+	return policy.Message{Type: wire.MethodCall, Path: "/p", Interface: iface, Member: member, Destination: to}
 }
 
 func signal(iface, member string) policy.Message {
-	return policy.Message{Type: policy.Signal, Path: "/p", Interface: iface, Member: member}
+	return policy.Message{Type: wire.Signal, Path: "/p", Interface: iface, Member: member}
 }
 
 func reply(requested bool) policy.Message {
-	return policy.Message{Type: policy.MethodReturn, Destination: ":1.9", RequestedReply: requested}
+	return policy.Message{Type: wire.MethodReturn, Destination: ":1.9", RequestedReply: requested}
 }
 
 func TestVerdictNamesItsRule(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"quartet/services/busd/internal/wire"
 )
 
 // MaxUnixFDs is the highest value of min_fds and max_fds: as many descriptors
@@ -45,7 +47,7 @@ const (
 // match is what a send or receive rule asks of a message. Empty strings and a
 // zero type match all.
 type match struct {
-	typ                      uint8
+	typ                      wire.Type
 	path, iface, member, err string
 	broadcast, unicast       bool // send_broadcast="true", "false"
 	minFDs, maxFDs           uint32
@@ -200,18 +202,12 @@ func (r *Rule) set(name, value string) (err error) {
 	return err
 }
 
-func messageType(value string) (uint8, error) {
-	switch value {
-	case "":
+func messageType(value string) (wire.Type, error) {
+	if value == "" {
 		return 0, nil
-	case "method_call":
-		return MethodCall, nil
-	case "method_return":
-		return MethodReturn, nil
-	case "error":
-		return Error, nil
-	case "signal":
-		return Signal, nil
+	}
+	if t, known := wire.ParseType(value); known {
+		return t, nil
 	}
 	return 0, fmt.Errorf(`message type %q is unknown: it can be method_call, method_return, error, signal or "*"`, value)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/wire"
 )
 
 // The tests of this file follow the description of <policy>, <allow> and
@@ -125,9 +126,9 @@ func TestSenderMeansTheOwnerOfTheName(t *testing.T) {
 
 func TestDriverIsMatchedByItsName(t *testing.T) {
 	c := rules(t, `<allow send_destination="org.freedesktop.DBus"/><allow receive_sender="org.freedesktop.DBus"/>`)
-	sends(t, c, call(policy.Driver, policy.Driver, "Hello"), true, policy.Driver)
+	sends(t, c, call(wire.BusName, wire.BusName, "Hello"), true, wire.BusName)
 	sends(t, c, call("a.b", "", "M"), false, "a.b")
-	receives(t, c, signal(policy.Driver, "NameAcquired"), true, policy.Driver)
+	receives(t, c, signal(wire.BusName, "NameAcquired"), true, wire.BusName)
 }
 
 func TestStarMatchesWithOrWithoutDestination(t *testing.T) {
@@ -187,7 +188,7 @@ func TestRuleForAllNamesLeavesEarlierRulesInForce(t *testing.T) {
 
 func TestFieldsAreComparedByValue(t *testing.T) {
 	m := call("a.b", "i.F", "M")
-	fail := policy.Message{Type: policy.Error, ErrorName: "e.E", Destination: ":1.9", RequestedReply: true}
+	fail := policy.Message{Type: wire.ErrorReply, ErrorName: "e.E", Destination: ":1.9", RequestedReply: true}
 	for element, want := range map[string]bool{
 		`<allow send_interface="i.F"/>`: true, `<allow send_interface="i.f"/>`: false, `<allow send_interface="i.FF"/>`: false,
 		`<allow send_path="/p"/>`: true, `<allow send_path="/p/q"/>`: false, `<allow send_path="/"/>`: false,

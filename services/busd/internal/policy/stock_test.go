@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/wire"
 )
 
 // session says what the session bus of every distribution says.
@@ -113,11 +114,11 @@ func TestSystemBusPassesSignalsAndExpectedReplies(t *testing.T) {
 func TestSystemBusLetsAllTalkToTheDriver(t *testing.T) {
 	set := compile(t, system)
 	c := set.For(alice)
-	sends(t, c, call(policy.Driver, policy.Driver, "Hello"), true, policy.Driver)
-	sends(t, c, call(policy.Driver, policy.Driver, "UpdateActivationEnvironment"), false, policy.Driver)
-	sends(t, c, call(policy.Driver, policy.Driver+".Debug.Stats", "GetStats"), false, policy.Driver)
-	sends(t, c, call(policy.Driver, policy.Driver+".Monitoring", "BecomeMonitor"), false, policy.Driver)
-	sends(t, set.For(policy.Identity{Known: true}), call(policy.Driver, policy.Driver+".Monitoring", "BecomeMonitor"), true, policy.Driver)
+	sends(t, c, call(wire.BusName, wire.BusName, "Hello"), true, wire.BusName)
+	sends(t, c, call(wire.BusName, wire.BusName, "UpdateActivationEnvironment"), false, wire.BusName)
+	sends(t, c, call(wire.BusName, wire.BusName+".Debug.Stats", "GetStats"), false, wire.BusName)
+	sends(t, c, call(wire.BusName, wire.BusName+".Monitoring", "BecomeMonitor"), false, wire.BusName)
+	sends(t, set.For(policy.Identity{Known: true}), call(wire.BusName, wire.BusName+".Monitoring", "BecomeMonitor"), true, wire.BusName)
 	if !set.MayConnect(alice, 0).Allow {
 		t.Error("alice may not connect")
 	}

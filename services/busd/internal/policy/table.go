@@ -1,5 +1,7 @@
 package policy
 
+import "quartet/services/busd/internal/wire"
+
 // table has the rules that can apply to messages of one type in one direction.
 // Most rules of a system bus are about one service, so they are found by name:
 // a message passes the few rules for all names and those of its other side.
@@ -17,7 +19,7 @@ type entry struct {
 
 // add puts a rule into the tables of the types that it can match. Rules come
 // last first.
-func add(tables *[Signal + 1]table, e entry) {
+func add(tables *[wire.Signal + 1]table, e entry) {
 	for typ := range tables {
 		if want := e.rule.match.typ; want == 0 || int(want) == typ {
 			tables[typ].add(e)
@@ -154,7 +156,7 @@ func (q *question) wanted(r *Rule) bool {
 // with requested_reply="false" or eavesdrop="true"; a deny rule spares the
 // requested ones unless it has requested_reply="true".
 func (q *question) requested(r *Rule) bool {
-	if q.m.Type != MethodReturn && q.m.Type != Error {
+	if q.m.Type != wire.MethodReturn && q.m.Type != wire.ErrorReply {
 		return true
 	}
 	if r.Allow {
@@ -169,12 +171,12 @@ func field(want, have string, absent bool) bool {
 	return want == "" || want == have || have == "" && absent
 }
 
-func (m *Message) broadcast() bool { return m.Type == Signal && m.Destination == "" }
+func (m *Message) broadcast() bool { return m.Type == wire.Signal && m.Destination == "" }
 
 // permitsAll is true when for each type some rule allows all messages and no
 // later one refuses any or wants them logged.
-func permitsAll(tables *[Signal + 1]table) bool {
-	for typ := MethodCall; typ <= Signal; typ++ {
+func permitsAll(tables *[wire.Signal + 1]table) bool {
+	for typ := wire.MethodCall; typ <= wire.Signal; typ++ {
 		if !tables[typ].permitsAll() {
 			return false
 		}

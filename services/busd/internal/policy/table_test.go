@@ -3,6 +3,8 @@ package policy
 import (
 	"math/rand/v2"
 	"testing"
+
+	"quartet/services/busd/internal/wire"
 )
 
 // draw makes random rules and messages of few words, so that they meet.
@@ -53,7 +55,7 @@ func (d draw) question() question {
 		}
 	}
 	m := &Message{
-		Type: uint8(1 + d.IntN(4)), Interface: d.of("", "i.A", "i.B"), Path: d.of("", "/a", "/b"),
+		Type: wire.Type(1 + d.IntN(4)), Interface: d.of("", "i.A", "i.B"), Path: d.of("", "/a", "/b"),
 		ErrorName: d.of("", "e.A"), Destination: d.of("", "n.A"), UnixFDs: uint32(d.IntN(4)), RequestedReply: d.IntN(2) == 0,
 	}
 	receiving := d.IntN(2) == 0

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"quartet/services/busd/internal/policy"
+	"quartet/services/busd/internal/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the verdicts in testdata")
@@ -110,7 +111,7 @@ func identity(t *testing.T, fields []string) policy.Identity {
 // message reads the fields of a message; with= (several) names the other side.
 func message(t *testing.T, fields []string) (m policy.Message, side policy.Names, eavesdropping bool) {
 	t.Helper()
-	types := map[string]uint8{"call": policy.MethodCall, "return": policy.MethodReturn, "error": policy.Error, "signal": policy.Signal}
+	types := map[string]wire.Type{"call": wire.MethodCall, "return": wire.MethodReturn, "error": wire.ErrorReply, "signal": wire.Signal}
 	m.Type = types[fields[0]]
 	for _, f := range fields[1:] {
 		key, value, _ := strings.Cut(f, "=")

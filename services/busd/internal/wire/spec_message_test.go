@@ -307,7 +307,7 @@ func TestParsedFields(t *testing.T) {
 		header, body := m.bytes()
 		p := parsed(t, header)
 		got := fmt.Sprint(p.Type, p.Flags, p.Serial, p.BigEndian, p.Path, p.Interface, p.Member, p.ErrorName, p.ReplySerial, p.Destination, p.Sender, p.Signature, p.UnixFDs, p.HeaderLen, p.BodyLen)
-		want := fmt.Sprint(4, 2, 0x01020304, big, "/a", "b.c", "D", "e.f", 0x11121314, "g.h", ":1.2", "y", 3, len(header), len(body))
+		want := fmt.Sprint("signal ", 2, 0x01020304, big, "/a", "b.c", "D", "e.f", 0x11121314, "g.h", ":1.2", "y", 3, len(header), len(body))
 		if got != want {
 			t.Errorf("parsed\n got %s\nwant %s", got, want)
 		}
@@ -319,5 +319,21 @@ func TestParsedFields(t *testing.T) {
 		if left := p.Path + p.Interface + p.Member + p.ErrorName + p.Destination + p.Sender + p.Signature; left != "" || p.ReplySerial != 0 || p.UnixFDs != 0 {
 			t.Errorf("left from the message before: %q, %d, %d", left, p.ReplySerial, p.UnixFDs)
 		}
+	}
+}
+
+func TestTypesAreCalledAsInMatchRules(t *testing.T) {
+	for kind, name := range map[wire.Type]string{wire.MethodCall: "method_call", wire.MethodReturn: "method_return", wire.ErrorReply: "error", wire.Signal: "signal"} {
+		if got, known := wire.ParseType(name); kind.String() != name || got != kind || !known {
+			t.Errorf("%d is called %s, and %s is %d", kind, kind, name, got)
+		}
+	}
+	for kind, text := range map[wire.Type]string{0: "0", 5: "5", 255: "255"} {
+		if _, known := wire.ParseType(text); kind.String() != text || known {
+			t.Errorf("%d is called %s, and may be given so: %v", kind, kind, known)
+		}
+	}
+	if _, known := wire.ParseType(""); known {
+		t.Error("no name is one")
 	}
 }

@@ -18,6 +18,8 @@
 // decode.go to read a checked body; encode.go to write messages.
 package wire
 
+import "strconv"
+
 // Type is the kind of a message. Values above Signal are kept as they are: the
 // specification wants them ignored by whoever does not know them, not refused.
 type Type uint8
@@ -28,6 +30,35 @@ const (
 	MethodReturn Type = 2
 	ErrorReply   Type = 3
 	Signal       Type = 4
+)
+
+// typeNames are what match rules and policies call the types.
+var typeNames = [...]string{MethodCall: "method_call", MethodReturn: "method_return", ErrorReply: "error", Signal: "signal"}
+
+// String is what match rules and policies call the type; those above Signal have
+// a number.
+func (t Type) String() string {
+	if t < MethodCall || t > Signal {
+		return strconv.Itoa(int(t))
+	}
+	return typeNames[t]
+}
+
+// ParseType is the opposite of String for the types that have a name.
+func ParseType(name string) (t Type, known bool) {
+	for t := MethodCall; t <= Signal; t++ {
+		if typeNames[t] == name {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
+// The bus itself, which is spoken to like a peer: its name, that of its main
+// interface too, and its object; specification, "Message Bus Messages".
+const (
+	BusName = "org.freedesktop.DBus"
+	BusPath = "/org/freedesktop/DBus"
 )
 
 // Flags are the bits of the third byte of a message. Unknown bits are kept.
