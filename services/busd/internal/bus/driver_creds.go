@@ -105,7 +105,13 @@ func (b *Bus) getCredentials(p *Peer, d *wire.Decoder) *refusal {
 	if pidfd >= 0 {
 		h.UnixFDs = 1
 	}
-	e := b.begin(h)
+	writeCredentials(b.begin(h), who, groups, label, pidfd >= 0)
+	b.sayWithFD(p, pidfd)
+	return nil
+}
+
+// writeCredentials writes what is known, by the names of the specification.
+func writeCredentials(e *wire.Encoder, who credentials, groups []uint32, label string, hasFD bool) {
 	list := e.OpenArray(8)
 	entry := func(key, kind string) {
 		e.DictEntry()
@@ -128,7 +134,7 @@ func (b *Bus) getCredentials(p *Peer, d *wire.Decoder) *refusal {
 		}
 		e.CloseArray(mark)
 	}
-	if pidfd >= 0 {
+	if hasFD {
 		entry("ProcessFD", "h")
 		e.Uint32(0)
 	}
@@ -137,8 +143,6 @@ func (b *Bus) getCredentials(p *Peer, d *wire.Decoder) *refusal {
 		writeBytes(e, label+"\x00")
 	}
 	e.CloseArray(list)
-	b.sayWithFD(p, pidfd)
-	return nil
 }
 
 // sayWithFD is say with a descriptor, which is the bus's to close; -1 is none.

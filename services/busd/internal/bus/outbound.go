@@ -35,6 +35,11 @@ type sending struct {
 	pieces []rawio.Piece // of one call
 }
 
+// continues says whether a packet lies right behind another, so that both are one.
+func (k *packet) continues(last *packet) bool {
+	return k.big == nil && k.fds == nil && last.big == nil && last.fds == nil && last.payer == k.payer && last.at+last.n == k.at
+}
+
 // outbound is what a peer is still to be sent.
 type outbound struct {
 	turn      []packet // routed in this turn
@@ -86,7 +91,7 @@ func (b *Bus) queue(p *Peer, k packet) {
 	if o.shut {
 		return
 	}
-	if l := len(o.turn); l > 0 && k.big == nil && k.fds == nil && o.turn[l-1].big == nil && o.turn[l-1].fds == nil && o.turn[l-1].payer == k.payer && o.turn[l-1].at+o.turn[l-1].n == k.at {
+	if l := len(o.turn); l > 0 && k.continues(&o.turn[l-1]) {
 		o.turn[l-1].n += k.n
 	} else {
 		if k.fds != nil {

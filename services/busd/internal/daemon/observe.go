@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"quartet/services/busd/internal/bus"
@@ -51,6 +52,11 @@ func observed(c config.Config) bool {
 			return true
 		}
 	}
+	for _, name := range []string{"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER"} {
+		if strings.Contains(os.Getenv(name), "otlp") { // to the usual endpoint
+			return true
+		}
+	}
 	return false
 }
 
@@ -63,7 +69,7 @@ func becomeTelemetry(args []string) error {
 	}
 	program := filepath.Join(filepath.Dir(own), telemetryProgram)
 	err = syscall.Exec(program, append([]string{os.Args[0]}, args...), os.Environ())
-	return fmt.Errorf("BUSD_ADMIN_ADDR or OTEL_EXPORTER_OTLP_ENDPOINT is set, which needs the program %s beside this one: %w", program, err)
+	return fmt.Errorf("BUSD_ADMIN_ADDR or an exporter of OpenTelemetry is set, which needs the program %s beside this one: %w", program, err)
 }
 
 func (d *daemon) observe(ctx context.Context) (*Observer, error) {
