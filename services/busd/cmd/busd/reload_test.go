@@ -238,6 +238,23 @@ func TestIncludesThatAppearAreSeen(t *testing.T) {
 	eventually(t, "the folder that is there now counts", func() bool { return !mayOwn(t, c) })
 }
 
+// Also where it is a file that nothing has included before.
+func TestAMendedFileIsReadAgain(t *testing.T) {
+	p := newPlace(t, closed)
+	b := start(t, nil, "--config-file="+p.config)
+	c := dial(t, b.address)
+	more := filepath.Join(p.dir, "more.conf")
+	if err := os.WriteFile(more, []byte("<busconfig>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, "<listen>"+p.address()+"</listen>"+closed+"<include>"+more+"</include>")
+	eventually(t, "the fault is logged", func() bool { return strings.Contains(b.said(), more) })
+	if err := os.WriteFile(more, []byte("<busconfig>"+open+"</busconfig>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the mended file counts", func() bool { return mayOwn(t, c) })
+}
+
 // Units of Type=notify-reload wait for this.
 func TestSystemdIsTold(t *testing.T) {
 	p := newPlace(t, open)

@@ -86,8 +86,9 @@ type daemon struct {
 
 // current is what is looked up in the configuration while the bus runs.
 type current struct {
-	helper string          // the setuid helper
-	files  map[string]bool // whose change is a reason to reload
+	helper  string          // the setuid helper
+	files   map[string]bool // whose change is a reason to reload
+	watched []string        // these, and the directories of services
 }
 
 // run is the life of a bus that is in the foreground or has been put in the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,6 +72,7 @@ var errStopped = errors.New("the bus has stopped")
 func (d *daemon) reloadOnce(ctx context.Context) error {
 	l, err := Load(d.options.Config)
 	if err != nil {
+		d.watchFault(err)
 		return err
 	}
 	d.programs.rescan(ctx, l.Services)
@@ -108,11 +110,37 @@ func (d *daemon) tellFixed(c *busconf.Config) {
 	d.latest = all
 }
 
+// watchFault watches the file that a fault is in as well, which may be new here:
+// when it is mended the configuration is read again.
+func (d *daemon) watchFault(err error) {
+	at, is := errors.AsType[*busconf.Error](err)
+	if !is {
+		return
+	}
+	file, err := filepath.Abs(at.File)
+	now := *d.current.Load()
+	if err != nil || now.files[file] {
+		return
+	}
+	now.files = maps.Clone(now.files)
+	now.files[file] = true
+	now.watched = append(slices.Clip(now.watched), file)
+	d.watch(&now)
+}
+
+func (d *daemon) watch(now *current) {
+	d.current.Store(now)
+	if w := d.programs.watcher; w != nil {
+		if err := w.Set(now.watched); err != nil {
+			d.log.Warn("some changes on disk are seen only on a reload", slog.Any("err", err))
+		}
+	}
+}
+
 // use keeps what is looked up in a configuration later, watches it, and says
 // what in it has no effect.
 func (d *daemon) use(l *Loaded) {
 	now := &current{helper: l.Config.ServiceHelper, files: map[string]bool{}}
-	var watched []string
 	for _, list := range [][]string{l.Config.Files, l.Config.Dirs, l.Config.Absent} {
 		for _, name := range list {
 			if name == standaloneName {
@@ -120,25 +148,20 @@ func (d *daemon) use(l *Loaded) {
 			}
 			if absolute, err := filepath.Abs(name); err == nil {
 				now.files[absolute] = true
-				watched = append(watched, absolute)
+				now.watched = append(now.watched, absolute)
 			}
 		}
 	}
 	if l.Settings.AtConsole != nil {
 		now.files[theConsole.files] = true
-		watched = append(watched, theConsole.files)
+		now.watched = append(now.watched, theConsole.files)
 	}
 	for _, dir := range l.Config.ServiceDirs {
 		if !dir.Unwatched {
-			watched = append(watched, dir.Path)
+			now.watched = append(now.watched, dir.Path)
 		}
 	}
-	d.current.Store(now)
-	if w := d.programs.watcher; w != nil {
-		if err := w.Set(watched); err != nil {
-			d.log.Warn("some changes on disk are seen only on a reload", slog.Any("err", err))
-		}
-	}
+	d.watch(now)
 	for _, w := range l.Warnings {
 		if !slices.Contains(d.warned, w) { // every client may have it read again, and again
 			d.log.Warn("configuration", slog.String("warning", w.String()))
