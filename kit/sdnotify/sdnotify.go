@@ -8,7 +8,7 @@
 // is asked for more time instead, for as long as the check answers.
 //
 // Outside systemd nothing happens at all. What Run cannot send is logged, once,
-// and stops nothing. What else a service has to say (RELOADING), it says itself,
+// stops nothing, and is said again as long as it is true. What else a service has to say (RELOADING), it says itself,
 // with Tell. There are no descriptors (FDSTORE), and no socket but those on Unix.
 package sdnotify
 
@@ -57,9 +57,13 @@ type Service struct {
 type Notifier struct {
 	socket   string
 	watchdog time.Duration // 0: systemd does not watch
-	ready    bool          // READY=1 is sent
-	status   string        // the last that was sent
+	told                   // what systemd knows
 	failed   bool          // a failure was logged
+}
+
+type told struct {
+	ready  bool   // READY=1 is sent
+	status string // the last that was sent
 }
 
 // New reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, as systemd sets them,
@@ -111,8 +115,9 @@ func (n *Notifier) Run(ctx context.Context, s Service) {
 	}
 	for {
 		next := time.NewTimer(n.pause())
-		if lines := n.look(ctx, s); ctx.Err() == nil {
-			n.send(ctx, s, lines...)
+		before := n.told
+		if lines := n.look(ctx, s); ctx.Err() == nil && !n.send(ctx, s, lines...) {
+			n.told = before
 		}
 		select {
 		case <-next.C:
@@ -168,16 +173,18 @@ func statusOf(err error) string {
 // extend asks for time beyond the unit's own time-outs, of starting or stopping.
 func extend(d time.Duration) string { return fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", d.Microseconds()) }
 
-// send writes one datagram. Each has a connection of its own, so that a systemd
-// that was started anew meanwhile gets it too.
-func (n *Notifier) send(ctx context.Context, s Service, lines ...string) {
+// send writes one datagram, and says whether it could. Each has a connection of
+// its own, so that a systemd that was started anew meanwhile gets it too.
+func (n *Notifier) send(ctx context.Context, s Service, lines ...string) bool {
 	if len(lines) == 0 {
-		return
+		return true
 	}
-	if err := write(n.socket, strings.Join(lines, "\n")); err != nil && !n.failed && s.Log != nil {
+	err := write(n.socket, strings.Join(lines, "\n"))
+	if err != nil && !n.failed && s.Log != nil {
 		n.failed = true
 		s.Log.LogAttrs(ctx, slog.LevelWarn, "systemd not told", slog.Any("err", err))
 	}
+	return err == nil
 }
 
 func write(socket, text string) error {

@@ -225,6 +225,49 @@ func TestASocketThatIsGoneStopsNothing(t *testing.T) {
 	}
 }
 
+// systemd may not take a word when it is said, while it is started anew for one.
+// A start that is never told to be over is ended.
+func TestWhatCouldNotBeToldIsToldAgain(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "notify")
+	n, err := sdnotify.New(func(v string) string {
+		return map[string]string{"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "20000"}[v]
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	asked, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		n.Run(ctx, sdnotify.Service{
+			Ready: func(ctx context.Context) error {
+				select {
+				case asked <- struct{}{}:
+				case <-ctx.Done():
+				}
+				return nil
+			},
+			Alive: func(error) bool { return true },
+		})
+	}()
+	defer func() { cancel(); <-done }()
+	<-asked
+	<-asked // so the first word is lost
+	m := manage(t, name, 0)
+	go func() {
+		for {
+			select {
+			case <-asked:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	if got := m.next(t, "READY=1"); !slices.Contains(got, "STATUS=ready") {
+		t.Errorf("%q", got)
+	}
+}
+
 // What a service says of itself must not become another line of the protocol,
 // nor half a letter.
 func TestStatusIsOneShortLine(t *testing.T) {
