@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 )
 
@@ -23,13 +24,16 @@ type body struct {
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	have := b.call.bytes.Load()
-	if b.limit > 0 && int64(len(p)) > b.limit-have+1 {
-		p = p[:b.limit-have+1] // one byte more tells too long from just full
+	room := int64(math.MaxInt64)
+	if b.limit > 0 {
+		room = max(b.limit-b.call.bytes.Load(), 0) // what Close read may be more
+	}
+	if int64(len(p)) > room {
+		p = p[:room+1] // one byte more tells too long from just full
 	}
 	n, err := b.rc.Read(p)
-	if b.limit > 0 && have+int64(n) > b.limit {
-		n = int(b.limit - have)
+	if int64(n) > room {
+		n = int(room)
 		err = fmt.Errorf("%w: limit %d", ErrBodyTooLarge, b.limit)
 		_ = b.rc.Close() // the rest is of no use to anybody
 	}

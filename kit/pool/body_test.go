@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -188,5 +189,26 @@ func TestManyEndings(t *testing.T) {
 	eventually(t, "all closed", func() bool { c.CloseIdle(); return c.Stats().Open == 0 })
 	if got := len(seen.all()); got != n {
 		t.Errorf("%d calls reported, want %d", got, n)
+	}
+}
+
+func TestAReadAfterCloseFails(t *testing.T) {
+	s := serve(t, lengths)
+	c := client(t, pool.Options{MaxBody: 100})
+	resp, err := c.Do("test", request(t, "GET", s.URL+"/4000?chunked", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close() // reads a rest that is longer than MaxBody
+	if n, err := resp.Body.Read(make([]byte, 10)); n != 0 || err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+func TestTheLargestMaxBodyLimitsNothing(t *testing.T) {
+	s := serve(t, lengths)
+	c := client(t, pool.Options{MaxBody: math.MaxInt64})
+	if got := mustText(t, c, request(t, "GET", s.URL+"/4000?chunked", "")); len(got) != 4000 {
+		t.Errorf("%d bytes", len(got))
 	}
 }
