@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,7 +15,8 @@ type exports struct {
 }
 
 // readExports decides what to export. It refuses what would otherwise silently
-// go nowhere: endpoints that are no URLs, and ways that are not built in.
+// go nowhere: endpoints that are no URLs, ways that are not built in, headers
+// that are none; and numbers that the SDK takes as they are and fails at.
 func readExports(getenv func(string) string) (exports, error) {
 	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
 		return exports{disabled: true}, nil
@@ -24,8 +26,25 @@ func readExports(getenv func(string) string) (exports, error) {
 	if e.traces, err = exported(getenv, "TRACES", "otlp"); err != nil {
 		return exports{}, err
 	}
-	e.metrics, err = exported(getenv, "METRICS", "otlp", "prometheus")
-	return e, err
+	if e.metrics, err = exported(getenv, "METRICS", "otlp", "prometheus"); err != nil {
+		return exports{}, err
+	}
+	if e.traces {
+		return e, checkBatches(getenv)
+	}
+	return e, nil
+}
+
+// checkBatches refuses a queue of spans that takes none or cannot be made, and
+// exports without a pause, which would be all that a processor does.
+func checkBatches(getenv func(string) string) error {
+	for _, name := range []string{"OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BSP_SCHEDULE_DELAY"} {
+		value := getenv(name)
+		if n, err := strconv.Atoi(value); value != "" && (err != nil || n < 1) {
+			return fmt.Errorf("%s=%s: not a whole number of 1 or more", name, value)
+		}
+	}
+	return nil
 }
 
 // exported reports whether a signal goes out over OTLP.
@@ -54,6 +73,11 @@ func exported(getenv func(string) string, signal string, known ...string) (bool,
 	if u, err := url.Parse(endpoint); endpoint != "" && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
 		return false, fmt.Errorf("%s=%s: not an http or https URL", name, endpoint)
 	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"} {
+		if !areHeaders(getenv(name)) {
+			return false, fmt.Errorf("%s: not name=value with commas between them, in the values %% and two digits for what is no plain letter", name)
+		}
+	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		switch protocol := getenv(name); protocol {
 		case "":
@@ -66,3 +90,22 @@ func exported(getenv func(string) string, signal string, known ...string) (bool,
 	}
 	return true, nil
 }
+
+// areHeaders reports whether the SDK understands a list of headers. What it does
+// not it leaves out, and logs: tokens.
+func areHeaders(list string) bool {
+	for header := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(header) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(header, "=")
+		name = strings.TrimSpace(name)
+		_, err := url.PathUnescape(value)
+		if !ok || err != nil || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(headerRunes, r) }) {
+			return false
+		}
+	}
+	return true
+}
+
+const headerRunes = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

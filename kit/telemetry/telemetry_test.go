@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strings"
@@ -217,6 +218,11 @@ func TestAnEnvironmentThatCannotWorkIsRefused(t *testing.T) {
 		{"gRPC", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
 		{"an unknown exporter", map[string]string{"OTEL_METRICS_EXPORTER": "statsd"}, "OTEL_METRICS_EXPORTER=statsd"},
 		{"another exporter", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4318", "OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER=zipkin"},
+		{"a queue for less than nothing", map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_BSP_MAX_QUEUE_SIZE": "-1"}, "OTEL_BSP_MAX_QUEUE_SIZE=-1"},
+		{"a queue for nothing", map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_BSP_MAX_QUEUE_SIZE": "0"}, "OTEL_BSP_MAX_QUEUE_SIZE=0"},
+		{"batches of less than nothing", map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "-1"}, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=-1"},
+		{"batches without a pause", map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_BSP_SCHEDULE_DELAY": "0"}, "OTEL_BSP_SCHEDULE_DELAY=0"},
+		{"a pause with a unit", map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_BSP_SCHEDULE_DELAY": "5s"}, "OTEL_BSP_SCHEDULE_DELAY=5s"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -228,6 +234,38 @@ func TestAnEnvironmentThatCannotWorkIsRefused(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// What a header holds is a token, most of the time: it stands in no log.
+func TestHeadersThatCannotWorkAreRefusedUnshown(t *testing.T) {
+	for _, headers := range []string{
+		"Authorization: Bearer 5ecre7", "Authorization: Bearer 5ecre7==", "x-scope=1,5ecre7", "key=5ecre7%", "=5ecre7",
+	} {
+		for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS"} {
+			t.Run(name+"="+headers, func(t *testing.T) {
+				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+				t.Setenv("OTEL_TRACES_EXPORTER", "none")
+				t.Setenv(name, headers)
+				var log logged
+				tel, err := telemetry.Start(t.Context(), telemetry.Options{Service: "botd", Log: slog.New(slog.NewTextHandler(&log, nil))})
+				if tel != nil || err == nil || !strings.Contains(err.Error(), name+": ") {
+					t.Errorf("got %v", err)
+				}
+				if said := log.String() + fmt.Sprint(err); strings.Contains(said, "5ecre7") {
+					t.Errorf("it says %s", said)
+				}
+			})
+		}
+	}
+}
+
+func TestHeadersMayBeEscapedAndSpaced(t *testing.T) {
+	c := collect(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc==, x-scope-orgid = 1,")
+	if err := start(t, telemetry.Options{}).Shutdown(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
