@@ -71,6 +71,9 @@ func exported(getenv func(string) string, signal string, known ...string) (bool,
 		}
 	}
 	if u, err := url.Parse(endpoint); endpoint != "" && (err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https")) {
+		if strings.Contains(endpoint, "@") { // a password may stand before it
+			return false, fmt.Errorf("%s: not an http or https URL", name)
+		}
 		return false, fmt.Errorf("%s=%s: not an http or https URL", name, endpoint)
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"} {

@@ -215,6 +215,7 @@ func TestAnEnvironmentThatCannotWorkIsRefused(t *testing.T) {
 		want string
 	}{
 		{"no URL", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"},
+		{"no URL, with a password", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "me:5ecre7@collector:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT: not"},
 		{"gRPC", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4317", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
 		{"an unknown exporter", map[string]string{"OTEL_METRICS_EXPORTER": "statsd"}, "OTEL_METRICS_EXPORTER=statsd"},
 		{"another exporter", map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4318", "OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER=zipkin"},
