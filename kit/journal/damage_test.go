@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -135,25 +137,116 @@ func TestAdviceOfACorruptErrorHelps(t *testing.T) {
 	if corrupt.File != third || !strings.Contains(err.Error(), "truncate -s") {
 		t.Errorf("%s is damaged, the error is %v", third, err)
 	}
-	names, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range names {
-		if name := filepath.Join(dir, e.Name()); strings.HasSuffix(name, ".log") && name > corrupt.File {
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := os.Truncate(corrupt.File, corrupt.Offset); err != nil {
-		t.Fatal(err)
-	}
+	obey(t, corrupt)
 	got := all(t, mustOpen(t, disk.OS{}, small))
 	if len(got) == 0 || len(got) > 12 {
 		t.Errorf("%d records are left", len(got))
 	}
 	wantRecords(t, got, want[:len(got)]...)
+}
+
+var advice = regexp.MustCompile(`remove the \.log files whose names sort after this one and the \.snap files whose names sort after (\S+), and cut this one \(truncate -s (\d+), or remove it if that is 0\)`)
+
+// obey does in dir what a CorruptError advises who has no backup.
+func obey(t *testing.T, corrupt *journal.CorruptError) {
+	t.Helper()
+	remove := func(name string) {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(corrupt.Error(), "remove this file") {
+		remove(corrupt.File)
+		return
+	}
+	said := advice.FindStringSubmatch(corrupt.Error())
+	if said == nil {
+		t.Fatalf("no advice in %v", corrupt)
+	}
+	names, err := disk.OS{}.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".log") && name > filepath.Base(corrupt.File) || strings.HasSuffix(name, ".snap") && name > said[1] {
+			remove(filepath.Join(dir, name))
+		}
+	}
+	if said[2] == "0" {
+		remove(corrupt.File)
+		return
+	}
+	size, err := strconv.ParseInt(said[2], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(corrupt.File, size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkpointed is a closed log in dir: a checkpoint, behind which the log begins, and
+// records behind it, in several segments. It returns the checkpoint's file, and
+// the segment that has at least the first of those records, at that offset.
+func checkpointed(t *testing.T, records []string) (snap, segment string, off int64) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	l := mustOpen(t, disk.OS{}, small)
+	for _, r := range numbered(0, 12) {
+		mustAppend(t, l, r)
+	}
+	at, err := l.Rotate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkpoint(l, at, "all before"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Drop(at); err != nil {
+		t.Fatal(err)
+	}
+	segment = lastSegment(t, disk.OS{})
+	first := mustAppend(t, l, records[0])
+	for _, r := range records[1:] {
+		mustAppend(t, l, r)
+	}
+	begin := l.Stats().Oldest
+	mustClose(t, l)
+	return filepath.Join(dir, fmt.Sprintf("%016x.snap", int64(at))), segment, int64(first - begin)
+}
+
+func flip(t *testing.T, name string, off int64) {
+	t.Helper()
+	b := content(t, disk.OS{}, name)
+	b[off] ^= 1
+	put(t, disk.OS{}, name, b)
+}
+
+// What was checkpointed before the damage is no part of it.
+func TestAdviceKeepsTheCheckpoint(t *testing.T) {
+	want := numbered(0, 12)
+	_, segment, first := checkpointed(t, want)
+	flip(t, segment, int64(journal.After(journal.Pos(first), len(want[0])))+10)
+	_, err := journal.Open(disk.OS{}, dir, small)
+	obey(t, wantCorrupt(t, err))
+	snapshot, rest := state(t, mustOpen(t, disk.OS{}, small))
+	wantRecords(t, snapshot, "all before")
+	wantRecords(t, rest, want[0])
+}
+
+// A checkpoint stands for records that are nowhere else; the log behind it is whole.
+func TestAdviceForACheckpointKeepsTheLog(t *testing.T) {
+	want := numbered(0, 12)
+	snap, _, _ := checkpointed(t, want)
+	flip(t, snap, 50)
+	l := mustOpen(t, disk.OS{}, small)
+	_, err := l.Snapshot(func([]byte) error { return nil })
+	corrupt := wantCorrupt(t, err)
+	mustClose(t, l)
+	obey(t, corrupt)
+	snapshot, rest := state(t, mustOpen(t, disk.OS{}, small))
+	wantRecords(t, snapshot)
+	wantRecords(t, rest, want...)
 }
 
 func TestMissingSegmentIsFound(t *testing.T) {

@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 )
 
 var (
@@ -38,11 +39,20 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s is damaged at offset %d: %s. "+
-		"Restore the folder from a backup; or give up all records from there on: "+
-		"copy the folder, remove the .log files whose names sort after this one and the .snap files, "+
+	return fmt.Sprintf("%s is damaged at offset %d: %s. Restore the folder from a backup; or %s", e.File, e.Offset, e.Reason, e.advice())
+}
+
+// advice is what to do without a backup. What comes before the damage stays, and
+// so does a checkpoint that stands for no more than that.
+func (e *CorruptError) advice() string {
+	base, ok := parseName(filepath.Base(e.File), segmentSuffix)
+	if !ok {
+		return "give up all that only this checkpoint has: copy the folder, and remove this file"
+	}
+	return fmt.Sprintf("give up all records from there on: "+
+		"copy the folder, remove the .log files whose names sort after this one and the .snap files whose names sort after %s, "+
 		"and cut this one (truncate -s %d, or remove it if that is 0)",
-		e.File, e.Offset, e.Reason, e.Offset)
+		fileName(base+Pos(e.Offset), snapshotSuffix), e.Offset)
 }
 
 // refused is why nothing can be written, if so. Called with l.mu held.
