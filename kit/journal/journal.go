@@ -14,8 +14,8 @@
 //   - A torn end is cut off by Open, and Recovered tells how much that was.
 //     Damage in what was synced is a CorruptError that names file and offset;
 //     no record is ever skipped.
-//   - The folder is bounded: Append returns ErrFull instead of writing beyond
-//     Options.MaxBytes.
+//   - The folder is bounded: Append returns ErrFull instead of writing records
+//     beyond Options.MaxBytes.
 //   - After a sync that failed nobody knows what is on the disk. The log then
 //     refuses everything but reading: ErrBroken, until the next start.
 //
@@ -68,7 +68,8 @@ type Options struct {
 	SegmentBytes int64
 
 	// MaxBytes bounds all segments together, 256 MiB by default, or twice
-	// SegmentBytes if that is more; at least twice SegmentBytes.
+	// SegmentBytes if that is more; at least twice SegmentBytes. It is for what
+	// Append is given: of heads and marks less than 256 bytes may go beyond it.
 	MaxBytes int64
 
 	// SnapshotBytes bounds one checkpoint, a quarter of MaxBytes by default.
