@@ -52,6 +52,9 @@ const (
 	minUserFDs    = 16
 )
 
+// maxUserBytes is more than there is memory, and less than a budget can count.
+const maxUserBytes = 1 << 50
+
 // Validate reports every value that cannot work, and reads UserQuotas into what
 // Quotas returns.
 func (c *Config) Validate() error {
@@ -64,6 +67,7 @@ func (c *Config) Validate() error {
 	fault(c.BatchMessages < 1, "BUSD_BATCH_MESSAGES: %d is too few, 1 is the least", c.BatchMessages)
 	fault(c.BatchBytes < minBatchBytes, "BUSD_BATCH_BYTES: %s is too little, 1KiB is the least", c.BatchBytes)
 	fault(c.UserBytes < minUserBytes, "BUSD_USER_BYTES: %s is too little, 64KiB is the least", c.UserBytes)
+	fault(c.UserBytes > maxUserBytes, "BUSD_USER_BYTES: %s is too much, 1024TiB is the most", c.UserBytes)
 	fault(c.UserFDs < minUserFDs, "BUSD_USER_FDS: %d is too few, %d is the least", c.UserFDs, minUserFDs)
 	fault(c.Pprof && c.AdminAddr == "", "BUSD_PPROF: needs BUSD_ADMIN_ADDR")
 	fault(!(c.TraceRatio >= 0 && c.TraceRatio <= 1), "BUSD_TRACE_RATIO: %v is not within 0 and 1", c.TraceRatio)
@@ -108,6 +112,9 @@ func parseQuota(text string) (uint32, bus.Quota, error) {
 	}
 	if bytes < minUserBytes {
 		return 0, bus.Quota{}, fmt.Errorf("%s is too little, 64KiB is the least", bytes)
+	}
+	if bytes > maxUserBytes {
+		return 0, bus.Quota{}, fmt.Errorf("%s is too much, 1024TiB is the most", bytes)
 	}
 	return uint32(uid), bus.Quota{Bytes: int64(bytes), FDs: fds}, nil
 }

@@ -38,6 +38,15 @@ func TestEveryFaultIsNamedAtOnce(t *testing.T) {
 	}
 }
 
+// Who wants no bound at all writes a number that nothing can count to.
+func TestMoreBytesThanThereAreIsRefused(t *testing.T) {
+	for value, ok := range map[string]bool{"1024TiB": true, "1025TiB": false, "9223372036854775807": false} {
+		if _, err := config.Parse([]string{"BUSD_USER_BYTES=" + value}); ok != (err == nil) {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
 // bus1/dbus-broker#430: single users may have other quotas.
 func TestQuotasOfSingleUsers(t *testing.T) {
 	c, err := config.Parse([]string{"BUSD_USER_QUOTAS=0:8GiB:32768, 1000:64MiB:256"})
@@ -47,7 +56,7 @@ func TestQuotasOfSingleUsers(t *testing.T) {
 	if q := c.Quotas(); len(q) != 2 || q[0] != (bus.Quota{Bytes: 8 << 30, FDs: 32768}) || q[1000] != (bus.Quota{Bytes: 64 << 20, FDs: 256}) {
 		t.Errorf("%+v", q)
 	}
-	for _, wrong := range []string{"0", "0:1GiB", "root:1GiB:1", "-1:1GiB:20", "0:1GiB:x", "0:1:20", "0:1G:20", "0:1GiB:20:4", "0:1GiB:20,0:2GiB:20", "0:1GiB:-1", "4294967296:1GiB:20"} {
+	for _, wrong := range []string{"0", "0:1GiB", "root:1GiB:1", "-1:1GiB:20", "0:1GiB:x", "0:1:20", "0:1G:20", "0:1GiB:20:4", "0:1GiB:20,0:2GiB:20", "0:1GiB:-1", "4294967296:1GiB:20", "0:1025TiB:20"} {
 		if _, err := config.Parse([]string{"BUSD_USER_QUOTAS=" + wrong}); err == nil || !strings.Contains(err.Error(), "BUSD_USER_QUOTAS") {
 			t.Errorf("%s: %v", wrong, err)
 		}
