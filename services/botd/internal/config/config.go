@@ -111,6 +111,7 @@ func (c *Config) Validate() error {
 	fault(!webAddress(c.CommonsURL), "BOTD_COMMONS_URL: %q is no http:// or https:// address", c.CommonsURL.Redacted())
 	fault(c.Number != "" && !numberForm.MatchString(c.Number), "BOTD_NUMBER: %q is no number in the international form, as +15550100000", c.Number)
 	fault(c.Limit < 1, "BOTD_LIMIT: %d is too few, 1 is the least", c.Limit)
+	fault(c.Limit > maxLimit, "BOTD_LIMIT: %d is too many, %d is the most", c.Limit, maxLimit)
 	fault(c.BacklogBytes < minBacklog, "BOTD_BACKLOG_BYTES: %s is too little, 64KiB is the least", c.BacklogBytes)
 	fault(c.BacklogBytes > maxBacklog, "BOTD_BACKLOG_BYTES: %s is too much, 4GiB is the most", c.BacklogBytes)
 	fault(c.StateDir != "" && c.BacklogBytes > maxKept, "BOTD_BACKLOG_BYTES: %s is too much, 32MiB is the most with BOTD_STATE_DIR, which keeps what waits", c.BacklogBytes)
@@ -196,6 +197,9 @@ func acknowledges(a string) bool {
 	}
 	return a != "" && utf8.ValidString(a) && uniseg.GraphemeClusterCount(a) == 1 && a[0] >= utf8.RuneSelf
 }
+
+// maxLimit messages with their pictures are more than any machine has room for.
+const maxLimit = 1_000_000
 
 // minSpill is two segments of the journal that the spill is in; maxCatPool
 // pictures weigh as much as the pool may at most.

@@ -62,7 +62,7 @@ func TestGroupIsTakenInBothSpellings(t *testing.T) {
 
 func TestValuesThatCannotWorkAreRefused(t *testing.T) {
 	for _, setting := range []string{
-		"BOTD_BACKLOG_BYTES=1TiB", "BOTD_PREFIX=\u00a0!", "BOTD_ADMIN_ADDR=127.0.0.1", "BOTD_ADMIN_ADDR=127.0.0.1:",
+		"BOTD_LIMIT=9223372036854775807", "BOTD_BACKLOG_BYTES=1TiB", "BOTD_PREFIX=\u00a0!", "BOTD_ADMIN_ADDR=127.0.0.1", "BOTD_ADMIN_ADDR=127.0.0.1:",
 		"BOTD_UPSTREAM_ALLOW=:8081", "BOTD_UPSTREAM_ALLOW=simweb:", "BOTD_UPSTREAM_ALLOW=http://simweb:8081/", "BOTD_UPSTREAM_ALLOW=a:1, b:2",
 		"BOTD_PICTURE_HOSTS=http://cdn.example.org", "BOTD_USER_AGENT=botd\nme@example.org",
 	} {
