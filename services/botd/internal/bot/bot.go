@@ -224,6 +224,7 @@ func New(p Parts, o Options) *Bot {
 	for _, each := range []*budget.Budget{b.backlog, b.slots, b.replies, b.sends} {
 		in.ObserveBudget(each)
 	}
+	p.Counters.link.Store(b.link)
 	in.ObserveLock(b.senders)
 	in.ObserveLock(p.Out.Chats())
 	in.ObserveCache(b.accounts)

@@ -55,11 +55,12 @@ type Counters struct {
 	refusals metric.Int64Counter
 	unknown  metric.Int64Counter
 	known    metric.Int64Counter
-	gaps     metric.Float64Counter
 	posts    metric.Float64Histogram
 	kinds    map[envelope.Kind]metric.AddOption
 	reasons  map[dropReason]metric.AddOption
 	classes  map[transport.Class]metric.AddOption
+
+	link atomic.Pointer[link] // whose gaps are counted; nil before there is a bot
 
 	drops    atomic.Int64 // the same, for !status
 	unknowns atomic.Int64
@@ -107,8 +108,14 @@ func NewCounters(mp metric.MeterProvider) (*Counters, error) {
 		metric.WithDescription("Answers of which nobody knew whether they arrived, until a receipt showed that they did.")); err != nil {
 		return nil, err
 	}
-	if c.gaps, err = m.Float64Counter("quartet.botd.receive.gap", metric.WithUnit("s"),
-		metric.WithDescription("Time without a websocket, in which frames may have been lost.")); err != nil {
+	if _, err = m.Float64ObservableCounter("quartet.botd.receive.gap", metric.WithUnit("s"),
+		metric.WithDescription("Time without a websocket, in which frames may have been lost."),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			if l := c.link.Load(); l != nil {
+				o.Observe(l.gaps(time.Now()).Seconds())
+			}
+			return nil
+		})); err != nil {
 		return nil, err
 	}
 	if c.posts, err = m.Float64Histogram("quartet.botd.webhook.answer", metric.WithUnit("s"),
@@ -161,8 +168,6 @@ func (c *Counters) Answered(took time.Duration) { c.posts.Record(context.Backgro
 
 // Missed counts a frame that was posted to the webhook while nobody received.
 func (c *Counters) Missed() { c.drop(context.Background(), dropNotReceiving) }
-
-func (c *Counters) gap(ctx context.Context, d time.Duration) { c.gaps.Add(ctx, d.Seconds()) }
 
 // Refused counts a message that the server refused to send.
 func (c *Counters) Refused(ctx context.Context, class transport.Class) {

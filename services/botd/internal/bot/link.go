@@ -26,9 +26,11 @@ type link struct {
 	held  int       // frames that came and are not taken in yet; guarded by mu, as all below
 	taken time.Time // what came until then is
 	open  bool
-	last  time.Time // of a sign of life
-	since time.Time // when it broke; zero for never
-	why   error     // why it is not open
+	last  time.Time     // of a sign of life
+	since time.Time     // when it broke; zero for never
+	why   error         // why it is not open
+	lost  time.Duration // in gaps that are over
+	told  time.Duration // what gaps said last
 }
 
 // newLink returns one that is not open yet; since is when an earlier life of the
@@ -62,7 +64,22 @@ func (l *link) up(now time.Time) (gap time.Duration) {
 		gap = max(0, now.Sub(l.since))
 	}
 	l.open, l.last, l.why = true, now, nil
+	l.lost += gap
 	return gap
+}
+
+// gaps is how long it was not open in all, with the gap that it is in: an outage
+// must be seen while it lasts. It never goes back. What a stop cuts off is the next
+// life's to count.
+func (l *link) gaps(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.lost
+	if !l.open && !l.since.IsZero() && !errors.Is(l.why, errStopping) {
+		all += now.Sub(l.since)
+	}
+	l.told = max(l.told, all)
+	return l.told
 }
 
 // down marks it broken. Frames may be lost from the last sign of

@@ -51,6 +51,25 @@ func TestGapIsCountedFromTheLastSignOfLife(t *testing.T) {
 	}
 }
 
+// What a stop cuts off is no outage, and what was counted stays so when the clock is
+// set back.
+func TestGapsOnlyGrow(t *testing.T) {
+	start := time.Now().Round(0) // of an earlier life: without the monotonic clock
+	l := newLink(0, start)
+	want := func(now time.Time, want time.Duration) {
+		t.Helper()
+		if got := l.gaps(now); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	want(start.Add(time.Minute), time.Minute)
+	want(start.Add(-time.Hour), time.Minute)
+	l.up(start.Add(2 * time.Minute))
+	want(start.Add(time.Hour), 2*time.Minute)
+	l.down(errStopping)
+	want(start.Add(2*time.Hour), 2*time.Minute)
+}
+
 // Until a frame is taken in, a crash would lose it, and the gap has to begin
 // before it came.
 func TestNothingIsHeardBeyondWhatIsNotTakenIn(t *testing.T) {

@@ -79,7 +79,6 @@ func (r *reader) Open() {
 	r.opened = time.Now()
 	gap := r.link.up(r.opened)
 	r.Log.LogAttrs(r.ctx, slog.LevelInfo, "receiving", slog.Duration("gap", gap))
-	r.Counters.gap(r.ctx, gap)
 	r.noteHeard(r.ctx)
 }
 

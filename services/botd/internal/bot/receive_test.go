@@ -28,6 +28,9 @@ func TestTimeWithoutALinkIsReported(t *testing.T) {
 		s.setAccount(errors.New("connection refused"))
 		s.cut <- errors.New("connection reset")
 		time.Sleep(10 * time.Minute)
+		if gap := r.sum("quartet.botd.receive.gap"); gap < 600 || gap > 603 { // an alert has to see it while it lasts
+			t.Errorf("a gap of %v s after ten minutes", gap)
+		}
 		s.setAccount(nil)
 		time.Sleep(time.Minute)
 		s.bring(frame{from: "ala", text: "!repeat b"})
