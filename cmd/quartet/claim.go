@@ -73,6 +73,9 @@ func holder(data string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if len(text) == 0 {
+		return 0, nil // it is about to start, or has stopped everything and ends
+	}
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 

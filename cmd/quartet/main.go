@@ -27,9 +27,13 @@ const usage = `quartet runs the whole system on this machine.
 `
 
 func main() {
-	// SIGHUP: the terminal was closed. A second signal ends the launcher at
-	// once, and its children with it.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// SIGHUP: the terminal was closed, which nohup has us ignore. A second signal
+	// ends the launcher at once, and its children with it.
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop)
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()

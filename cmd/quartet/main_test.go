@@ -132,11 +132,50 @@ func TestSecondUpIsRefusedAndDownStopsTheFirst(t *testing.T) {
 	}
 }
 
+// Between the lock and the number, and between the number and the unlocking, the file
+// says nothing: down must not end with an error when it looks just then.
+func TestWhoIsAboutToStartOrEndHoldsNothing(t *testing.T) {
+	data := t.TempDir()
+	release, err := claim(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if pid, err := holder(data); pid != os.Getpid() || err != nil {
+		t.Errorf("held: %d, %v", pid, err)
+	}
+	if err := os.Truncate(filepath.Join(data, pidFile), 0); err != nil {
+		t.Fatal(err)
+	}
+	if pid, err := holder(data); pid != 0 || err != nil {
+		t.Errorf("no number: %d, %v", pid, err)
+	}
+}
+
 func TestStopWhileItStartsIsNoError(t *testing.T) {
 	t.Setenv("BOTD_SLOW", "1")
 	base := freePorts(t)
 	up := startUp(t, binaries(t), base)
 	awaitAnswer(t, fmt.Sprintf("http://127.0.0.1:%d/v1/health", base))
+	if err := up.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	up.awaitEnd(t)
+}
+
+// nohup says that the end of the terminal is to end nothing.
+func TestNohupHolds(t *testing.T) {
+	base := freePorts(t)
+	up := startCommand(t, exec.Command("sh", "-c", `trap "" HUP; exec "$@"`, "sh", filepath.Join(binaries(t), "quartet"), "up", "--ports", strconv.Itoa(base)))
+	awaitAnswer(t, fmt.Sprintf("http://127.0.0.1:%d/readyz", base+2))
+	if err := up.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-up.ended:
+		t.Fatalf("it ended with %v:\n%s", err, up.out)
+	case <-time.After(2 * time.Second):
+	}
 	if err := up.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +323,12 @@ type running struct {
 
 func startUp(t *testing.T, bin string, base int) running {
 	t.Helper()
-	up := running{exec.Command(filepath.Join(bin, "quartet"), "up", "--ports", strconv.Itoa(base)), &bytes.Buffer{}, make(chan error, 1)}
+	return startCommand(t, exec.Command(filepath.Join(bin, "quartet"), "up", "--ports", strconv.Itoa(base)))
+}
+
+func startCommand(t *testing.T, cmd *exec.Cmd) running {
+	t.Helper()
+	up := running{cmd, &bytes.Buffer{}, make(chan error, 1)}
 	up.cmd.Stdout, up.cmd.Stderr = up.out, up.out
 	if err := up.cmd.Start(); err != nil {
 		t.Fatal(err)
