@@ -9,7 +9,7 @@
 # with flags, which are those of `quartet up`, it runs the services and the
 # simulators as plain processes. Our own images are made from what Go compiles
 # here; the others' are pulled. When that does not work, up says so and goes on
-# with processes, unless MODE=compose.
+# with processes, unless MODE=compose, or containers of the stack ran before.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -94,7 +94,13 @@ up() {
     processes) ;;
     "")
         if (($# == 0)) && find_compose; then
+            local before
+            before=$(containers)
             up_in_containers && return
+            if [[ -n $before ]]; then
+                echo "The stack did not come up in containers, see above. Some of them were there before and are left as they are; make down stops them." >&2
+                exit 1
+            fi
             echo "The stack did not come up in containers, see above. Going on with plain processes (MODE=compose would stop here)." >&2
             compose down --remove-orphans >/dev/null 2>&1 || true
         fi
