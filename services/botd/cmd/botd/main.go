@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	stdlog "log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -58,6 +59,9 @@ func main() {
 }
 
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	// It is net/http's alone, which writes there, as it came, what a server sends
+	// that nobody asked for.
+	stdlog.SetOutput(io.Discard)
 	if len(args) == 0 {
 		return serve(ctx, environ, stderr)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	stdlog "log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -205,5 +207,36 @@ func TestLatencyStopsWhenItIsTold(t *testing.T) {
 	err := run(ctx, []string{"latency", s.URL}, nil, io.Discard, io.Discard)
 	if err == nil || err.Error() != "stopped after 2 of 20 replies: interrupt signal received" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A server that sends more than it was asked for, what somebody wrote perhaps, is not
+// quoted anywhere.
+func TestWhatNobodyAskedForIsNotShown(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]5ecre7")
+			_, _ = io.Copy(io.Discard, c) // the client hangs up when it has seen that
+		}
+	}()
+	var log bytes.Buffer // read after the client's end of the connection is closed
+	stdlog.SetOutput(&log)
+	defer stdlog.SetOutput(os.Stderr)
+	out, errs, err := runBotd(t, []string{"BOTD_NUMBER=+15550100000", "BOTD_SIGNAL_URL=http://" + l.Addr().String()}, "check", "--connect")
+	<-left
+	if said := fmt.Sprint(out, errs, err, log.String()); strings.Contains(said, "5ecre7") {
+		t.Errorf("it says %s", said)
 	}
 }

@@ -63,19 +63,20 @@ func openSignal(cfg config.Config, in *timing.Instruments, counters *bot.Counter
 		transport.Source
 		transport.Sender
 	}{h, rest}
-	idle.run = func(ctx context.Context) error { return serveWebhook(ctx, listener, h) }
+	idle.run = func(ctx context.Context) error { return serveWebhook(ctx, listener, h, log) }
 	idle.close = func() error { _ = listener.Close(); return nil } // run has done so, if it ran
 	return idle, nil
 }
 
 // serveWebhook takes posts until ctx ends.
-func serveWebhook(ctx context.Context, listener net.Listener, h http.Handler) error {
+func serveWebhook(ctx context.Context, listener net.Listener, h http.Handler, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.Handle("/webhook", h)
 	mux.Handle("/webhook/{token}", h)
 	// The container posts one frame at a time and gives up on none, so what is
 	// bounded here is how long others may hold a connection.
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	defer stop()
 	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
