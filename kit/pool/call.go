@@ -66,7 +66,8 @@ type call struct {
 // Do sends req and returns the answer as soon as its header is there, whatever
 // its status. The request's context and Options.Timeout bound the whole call,
 // the body included. The caller closes the body; reading it to the end ends
-// the call as well.
+// the call as well. A request's own body must not block once it is closed:
+// net/http waits for who reads it.
 //
 // Errors name the peer and the operation, never the URL, and wrap the reason:
 // the context's Err and its cause, ErrBodyTooLarge, or net's. ErrUnsent is among

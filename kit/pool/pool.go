@@ -22,7 +22,9 @@
 // "was it reused" plain facts, and a lost connection costs one call. It uses no
 // proxy, since a guard in Dial would judge the proxy's address instead of the
 // peer's. It does not rate-limit (kit/budget does), does not judge status
-// codes, and does not upgrade connections.
+// codes, and does not upgrade connections. What a peer sends on a connection that
+// waits for nothing net/http quotes in the output of package log, which is for
+// main to set.
 package pool
 
 import (
