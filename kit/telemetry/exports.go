@@ -35,13 +35,17 @@ func readExports(getenv func(string) string) (exports, error) {
 	return e, nil
 }
 
+// maxBatches is more spans than anybody can wait for, and a day of milliseconds.
+const maxBatches = 100_000_000
+
 // checkBatches refuses a queue of spans that takes none or cannot be made, and
-// exports without a pause, which would be all that a processor does.
+// exports without a pause, which would be all that a processor does: a pause that
+// overflows is none either.
 func checkBatches(getenv func(string) string) error {
 	for _, name := range []string{"OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BSP_SCHEDULE_DELAY"} {
 		value := getenv(name)
-		if n, err := strconv.Atoi(value); value != "" && (err != nil || n < 1) {
-			return fmt.Errorf("%s=%s: not a whole number of 1 or more", name, value)
+		if n, err := strconv.Atoi(value); value != "" && (err != nil || n < 1 || n > maxBatches) {
+			return fmt.Errorf("%s=%s: not a whole number within 1 and %d", name, value, maxBatches)
 		}
 	}
 	return nil
