@@ -73,6 +73,28 @@ func TestSegmentLargerThanTheOptionsCanBeDropped(t *testing.T) {
 	wantRecords(t, all(t, l), "x")
 }
 
+// On a full disk there is no room for a new segment in place of a full one before the
+// others are gone.
+func TestDropMakesRoomOnAFullDisk(t *testing.T) {
+	fs := powerloss.New()
+	l := mustOpen(t, fs, small)
+	half := strings.Repeat("x", 100) // two fill a segment to the last byte
+	for range 6 {
+		mustAppend(t, l, half)
+	}
+	if s := l.Stats(); s.Segments != 3 || s.Bytes != 3*256 {
+		t.Fatalf("%+v", s)
+	}
+	fs.SetCapacity(l.Stats().Bytes)
+	if err := l.Drop(l.End()); err != nil {
+		t.Fatal(err)
+	}
+	if s := l.Stats(); s.Segments != 1 || s.Bytes != 40 {
+		t.Errorf("%+v", s)
+	}
+	mustAppend(t, l, half)
+}
+
 func TestDropKeepsWhatComesAfter(t *testing.T) {
 	fs := powerloss.New()
 	l := mustOpen(t, fs, small)

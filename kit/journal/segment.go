@@ -165,10 +165,19 @@ func (l *Log) spent(before Pos) bool {
 	return before >= l.end && l.tail.size >= l.options.SegmentBytes
 }
 
+// dropAll begins a new segment, if that is needed, when the others are gone: on a
+// full disk there is room for it only then.
 func (l *Log) dropAll(before Pos) error {
+	if err := l.dropOld(before); err != nil {
+		return err
+	}
 	if err := l.rotateSpent(before); err != nil {
 		return err
 	}
+	return l.dropOld(before)
+}
+
+func (l *Log) dropOld(before Pos) error {
 	for {
 		oldest, after, err := l.oldest(before)
 		if err != nil || oldest == nil {
