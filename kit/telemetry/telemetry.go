@@ -46,6 +46,10 @@ import (
 // flushTimeout bounds a Shutdown whose context has no deadline.
 const flushTimeout = 5 * time.Second
 
+// ErrEnvironment is among what Start returns for a value in the environment that
+// cannot work: no new start mends that.
+var ErrEnvironment = errors.New("wrong environment")
+
 // Options say what a service shows of itself.
 type Options struct {
 	// Service and Version name the program, in every metric and span.
@@ -96,7 +100,7 @@ type Telemetry struct {
 
 // Start sets everything up and listens on the admin address; Serve then answers.
 // It connects to nobody: a collector that is not there yet is no error. A value
-// in the environment that cannot work is.
+// in the environment that cannot work is, ErrEnvironment.
 func Start(ctx context.Context, o Options) (*Telemetry, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -111,7 +115,7 @@ func Start(ctx context.Context, o Options) (*Telemetry, error) {
 func (t *Telemetry) start(ctx context.Context, o Options) error {
 	chosen, err := readExports(os.Getenv)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrEnvironment, err)
 	}
 	failed := &failures{log: o.Log}
 	otel.SetErrorHandler(failed)

@@ -233,7 +233,7 @@ func TestAnEnvironmentThatCannotWorkIsRefused(t *testing.T) {
 				t.Setenv(name, value)
 			}
 			tel, err := telemetry.Start(t.Context(), telemetry.Options{Service: "botd"})
-			if tel != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+			if tel != nil || !errors.Is(err, telemetry.ErrEnvironment) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v", err)
 			}
 		})

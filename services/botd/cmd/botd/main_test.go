@@ -87,6 +87,10 @@ func TestWrongConfigurationIsWrongUsage(t *testing.T) {
 	if _, _, err := runBotd(t, []string{"BOTD_LIMIT=none"}); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "BOTD_LIMIT") {
 		t.Errorf("error %v", err)
 	}
+	t.Setenv("OTEL_TRACES_EXPORTER", "zipkin")
+	if _, _, err := runBotd(t, []string{"BOTD_NUMBER=+15550100000", "BOTD_ADMIN_ADDR=127.0.0.1:0"}); !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "OTEL_TRACES_EXPORTER") {
+		t.Errorf("error %v", err)
+	}
 }
 
 // What cannot be opened at start is named by its variable, and nothing stays

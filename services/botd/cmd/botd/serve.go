@@ -66,6 +66,9 @@ func serve(ctx context.Context, environ []string, stderr io.Writer) (err error) 
 	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "listen" {
 		return fmt.Errorf("BOTD_ADMIN_ADDR: %w", err)
 	}
+	if errors.Is(err, telemetry.ErrEnvironment) {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
 	if err != nil {
 		return err
 	}
