@@ -12,8 +12,9 @@ import (
 const leastRead = 1 << 10
 
 // Read returns the record at a position that Append or Scan told, in buf if its
-// capacity is 1 KiB at least and suffices for the record and 8 bytes more. It fails with ErrDropped
-// for what Drop removed and with a CorruptError where no intact record begins.
+// capacity is 1 KiB at least and suffices for the record and 8 bytes more. It
+// fails with ErrDropped for what Drop removed and with a CorruptError where no
+// intact record begins.
 func (l *Log) Read(p Pos, buf []byte) ([]byte, error) {
 	record, err := l.read(p, buf)
 	if err != nil {

@@ -8,8 +8,9 @@
 // is asked for more time instead, for as long as the check answers.
 //
 // Outside systemd nothing happens at all. What Run cannot send is logged, once,
-// stops nothing, and is said again as long as it is true. What else a service has to say (RELOADING), it says itself,
-// with Tell. There are no descriptors (FDSTORE), and no socket but those on Unix.
+// stops nothing, and is said again as long as it is true. What else a service has
+// to say (RELOADING), it says itself, with Tell. There are no descriptors
+// (FDSTORE), and no socket but those on Unix.
 package sdnotify
 
 import (
