@@ -138,7 +138,7 @@ func TestFlooderGetsOneNoticeAndHoldsOneSlot(t *testing.T) {
 			s.bring(frame{from: "ala", group: home, text: "!hold"})
 		}
 		s.last(r)
-		r.eventually("told", func() bool { return len(s.sent()) == 2 })
+		r.eventually("told, and one runs", func() bool { return len(s.sent()) == 2 && len(hold.began) > 0 })
 		if n := len(hold.began); n != 1 || r.dropped("sender_busy") != 17 {
 			t.Errorf("%d run, %d dropped, want 1 and 17: two wait", n, r.dropped("sender_busy"))
 		}
