@@ -140,22 +140,28 @@ func TestForkWaitsForTheBusAndLeavesIt(t *testing.T) {
 	eventually(t, "pid file and socket are removed", func() bool { return !exists(p.dir+"/pid") && !exists(p.socket) })
 }
 
-// It is in the folder in which the bus was started, and goes with it.
-func TestARelativePIDFileIsRemovedFromTheBackground(t *testing.T) {
-	p := newPlace(t, "<fork/><pidfile>pid</pidfile>"+open)
+// background starts a bus that forks, in its place's folder, and returns its pid.
+func background(t *testing.T, p *place) (pid int) {
+	t.Helper()
 	cmd := command("--config-file="+p.config, "--print-pid=1")
 	cmd.Dir = p.dir
 	printed, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		pid, err = strconv.Atoi(strings.TrimSpace(string(printed)))
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(printed)))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v: %q", err, printed)
 	}
-	defer syscall.Kill(pid, syscall.SIGKILL)
-	if written, err := os.ReadFile(p.dir + "/pid"); err != nil || string(written) != string(printed) {
-		t.Errorf("pid file %q, printed %q, %v", written, printed, err)
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	return pid
+}
+
+// It is in the folder in which the bus was started, and goes with it.
+func TestARelativePIDFileIsRemovedFromTheBackground(t *testing.T) {
+	p := newPlace(t, "<fork/><pidfile>pid</pidfile>"+open)
+	pid := background(t, p)
+	if written, err := os.ReadFile(p.dir + "/pid"); err != nil || string(written) != fmt.Sprintln(pid) {
+		t.Errorf("pid file %q, printed %d, %v", written, pid, err)
 	}
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -171,17 +177,7 @@ func TestProgramsOfABusInTheBackgroundRunInTheRoot(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.dir, "a.b.service"), []byte(service), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := command("--config-file="+p.config, "--print-pid=1")
-	cmd.Dir = p.dir
-	printed, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(printed)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Kill(pid, syscall.SIGKILL)
+	background(t, p)
 	c := dial(t, p.address())
 	if _, err := c.Send(wire.Header{Type: wire.MethodCall, Flags: wire.NoReplyExpected, Path: "/", Interface: "a.b", Member: "C", Destination: "a.b"}, nil); err != nil {
 		t.Fatal(err)
